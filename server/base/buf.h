@@ -10,7 +10,9 @@
  *
  * Always NUL-terminated once non-empty; @len excludes the NUL. When an append
  * would pass @max or memory is short, @failed sticks and later appends do
- * nothing, so a caller checks once, at the end. One thread at a time.
+ * nothing, so a caller checks once, at the end. A failing append leaves what
+ * was there before it. @max counts @len; 0 is no ceiling, so a zeroed buf is
+ * a usable one. One thread at a time.
  */
 struct buf {
 	char *data;
@@ -21,13 +23,23 @@ struct buf {
 };
 
 void buf_init(struct buf *b, size_t max_bytes);
-void buf_fini(struct buf *b); /* accepts a zeroed one */
-void buf_reset(struct buf *b); /* keeps the memory */
+void buf_fini(struct buf *b);  /* accepts a zeroed one */
+void buf_reset(struct buf *b); /* empty, not failed; keeps the memory */
 bool buf_add(struct buf *b, const void *bytes, size_t len);
 bool buf_addstr(struct buf *b, const char *s);
 bool buf_addc(struct buf *b, char c);
 bool buf_addf(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Moves the string out (free() it); NULL when the buffer failed. */
+bool buf_addv(struct buf *b, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+/*
+ * Room for @more bytes and a NUL at data + len: write there, raise len, write
+ * the NUL. NULL (and failed) at the ceiling or without memory.
+ */
+char *buf_room(struct buf *b, size_t more);
+/*
+ * Moves the string out (free() it) and leaves an empty buf with the same
+ * ceiling; "" for an empty one. NULL when the buffer failed.
+ */
 char *buf_take(struct buf *b, size_t *ret_len);
 #endif
