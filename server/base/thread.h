@@ -6,35 +6,52 @@
 #include <stdint.h>
 /*
  * Named threads, and ranked mutexes that know their owner: taking a lock of a
- * rank not above every lock held by this thread aborts (checked in all builds
- * that are not NDEBUG; the owner is always known). Signals are blocked in all
- * threads started here.
+ * rank not above every lock held by this thread aborts, and so does unlocking
+ * or asserting one that this thread does not hold (checked in all builds).
+ * Signals are blocked in all threads started here, but for those a fault of
+ * the thread itself raises (SIGSEGV and its like).
  */
-struct thread { pthread_t id; bool started; };
-int thread_start(struct thread *t, const char *name, void (*fn)(void *), void *arg); /* 0 or -errno */
+struct thread {
+	pthread_t id;
+	bool started;
+};
+/* @name: cut to 15 characters. 0 or -errno. */
+int thread_start(struct thread *t, const char *name, void (*fn)(void *),
+		 void *arg);
 void thread_join(struct thread *t); /* accepts one that never started */
 
 /* Ranks, taken upward only. */
 enum mutex_rank {
-	RANK_HTTP = 10,      /* transport: one connection */
-	RANK_HTTP_SET = 12,  /* transport: the set of waiting connections */
+	RANK_HTTP = 10,     /* transport: one connection */
+	RANK_HTTP_SET = 12, /* transport: the set of waiting connections */
 	RANK_DISPATCH = 20,
-	RANK_CALL = 30,      /* handler: one call */
+	RANK_CALL = 30, /* handler: one call */
 	RANK_ENGINE = 40,
 	RANK_WAKE = 50,
 	RANK_POOL = 60,
-	RANK_STORE = 70,     /* the writer's queue */
+	RANK_STORE = 70, /* the writer's queue */
 	RANK_STORE_READERS = 72,
 	RANK_STORE_PEERS = 74,
-	RANK_LEAF = 90       /* nothing is taken while it is held */
+	RANK_LEAF = 90 /* nothing is taken while it is held */
 };
-struct mutex { pthread_mutex_t m; int rank; pthread_t owner; bool held; };
+struct mutex {
+	pthread_mutex_t m;
+	int rank;
+	pthread_t owner;
+	bool held;
+};
 void mutex_init(struct mutex *m, enum mutex_rank rank);
 void mutex_fini(struct mutex *m);
 void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 void mutex_assert_held(const struct mutex *m);
-struct cond { pthread_cond_t c; }; /* CLOCK_MONOTONIC */
+/*
+ * On CLOCK_MONOTONIC. The mutex waited with must be the one taken last: a wait
+ * that keeps another lock of a higher rank could not take its own back.
+ */
+struct cond {
+	pthread_cond_t c;
+};
 void cond_init(struct cond *c);
 void cond_fini(struct cond *c);
 void cond_wait(struct cond *c, struct mutex *m);
