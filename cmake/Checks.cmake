@@ -1,0 +1,57 @@
+# Checks that are not programs of ours: headers that compile alone, the layers,
+# the installed copy.
+
+# Each public header compiles alone, first in its file, as C11 and as C++11,
+# without the feature macros that our own code is given.
+file(GLOB headers RELATIVE ${CMAKE_SOURCE_DIR}/include CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/include/bide/*.h)
+include(CheckLanguage)
+check_language(CXX)
+set(languages c)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  list(APPEND languages cpp)
+else()
+  message(STATUS "no C++ compiler: the headers are tried in C alone")
+endif()
+foreach(lang ${languages})
+  set(alone "")
+  foreach(h ${headers})
+    string(MAKE_C_IDENTIFIER ${h} id)
+    set(f ${CMAKE_BINARY_DIR}/headertest/${id}.${lang})
+    file(GENERATE OUTPUT ${f} CONTENT "#include \"${h}\"\n#include \"${h}\"\n")
+    list(APPEND alone ${f})
+  endforeach()
+  if(alone)
+    add_library(headertest_${lang} OBJECT ${alone})
+    set_target_properties(headertest_${lang} PROPERTIES C_STANDARD 11
+      C_EXTENSIONS OFF CXX_STANDARD 11 CXX_EXTENSIONS OFF)
+    target_compile_options(headertest_${lang} PRIVATE -U_GNU_SOURCE)
+    target_include_directories(headertest_${lang} PRIVATE
+      ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(headertest_${lang} PRIVATE PkgConfig::JANSSON)
+  endif()
+endforeach()
+
+add_test(NAME check.layers
+  COMMAND sh ${CMAKE_SOURCE_DIR}/tests/layers.sh ${CMAKE_SOURCE_DIR})
+add_test(NAME check.layers_selftest
+  COMMAND sh ${CMAKE_SOURCE_DIR}/tests/layers_selftest.sh)
+add_test(NAME check.embed_sql
+  COMMAND sh ${CMAKE_SOURCE_DIR}/tests/embed_sql.sh ${AWK}
+    ${CMAKE_C_COMPILER})
+set_tests_properties(check.layers check.layers_selftest check.embed_sql
+  PROPERTIES LABELS check)
+if(TARGET bide_static)
+  add_test(NAME check.symbols
+    COMMAND sh ${CMAKE_SOURCE_DIR}/tests/symbols.sh
+      $<TARGET_FILE:bide_static> $<TARGET_FILE:bide_shared>)
+  set_tests_properties(check.symbols PROPERTIES LABELS check)
+endif()
+if(TARGET bide AND NOT BIDE_SANITIZE)
+  add_test(NAME check.install
+    COMMAND sh ${CMAKE_SOURCE_DIR}/tests/install/run.sh
+      ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
+  set_tests_properties(check.install PROPERTIES LABELS check TIMEOUT 300
+    SKIP_RETURN_CODE 77)
+endif()

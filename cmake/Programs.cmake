@@ -1,0 +1,79 @@
+# Programs made with the public API or beside it: examples, the fixture, the
+# end-to-end tests, the benchmark. A program is one .c file, or a directory of
+# them; a lib/ directory beside programs is compiled into each.
+
+# bide_program(TARGET NAME OUTDIR SOURCES... [LINK libraries...])
+function(bide_program target name outdir)
+  cmake_parse_arguments(P "" "" "LINK" ${ARGN})
+  add_executable(${target} ${P_UNPARSED_ARGUMENTS})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}
+    ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(${target} PRIVATE ${P_LINK} PkgConfig::JANSSON
+    Threads::Threads m)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${outdir})
+endfunction()
+
+# bide_find_programs(VARIABLE DIR): the names of the programs in DIR, and
+# VARIABLE_<name> with the files of each.
+function(bide_find_programs variable dir)
+  set(names "")
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.c)
+  foreach(f ${files})
+    get_filename_component(name ${f} NAME_WE)
+    list(APPEND names ${name})
+    set(${variable}_${name} ${f} PARENT_SCOPE)
+  endforeach()
+  file(GLOB mains CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*/main.c)
+  foreach(f ${mains})
+    get_filename_component(sub ${f} DIRECTORY)
+    get_filename_component(name ${sub} NAME)
+    file(GLOB parts CONFIGURE_DEPENDS ${sub}/*.c)
+    list(APPEND names ${name})
+    set(${variable}_${name} ${parts} PARENT_SCOPE)
+  endforeach()
+  set(${variable} ${names} PARENT_SCOPE)
+endfunction()
+
+if(TARGET bide_static)
+  bide_find_programs(examples examples)
+  file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/lib/*.c)
+  foreach(name ${examples})
+    set(link bide_static)
+    if(name MATCHES "^demo_client")
+      list(APPEND link PkgConfig::LIBCURL)
+    endif()
+    bide_program(example_${name} ${name} examples ${examples_${name}} ${lib}
+      LINK ${link})
+  endforeach()
+
+  file(GLOB fixture CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fixture/*.c)
+  if(fixture)
+    bide_program(bide_fixture bide-fixture tests ${fixture} LINK bide_static)
+  endif()
+endif()
+
+bide_find_programs(e2e tests/e2e)
+file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/lib/*.c)
+foreach(name ${e2e})
+  string(REGEX REPLACE "^(test|e2e)_" "" short ${name})
+  bide_program(e2e_${short} e2e_${short} tests ${e2e_${name}} ${lib}
+    LINK PkgConfig::LIBCURL PkgConfig::CMOCKA PkgConfig::SQLITE3)
+  add_test(NAME e2e.${short} COMMAND e2e_${short}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # They start servers and watch the clock: one at a time under ctest -j2.
+  set_tests_properties(e2e.${short} PROPERTIES LABELS e2e PROCESSORS 2
+    TIMEOUT 900
+    ENVIRONMENT "BIDE_FIXTURE=${CMAKE_BINARY_DIR}/tests/bide-fixture")
+  if(TARGET bide_fixture)
+    add_dependencies(e2e_${short} bide_fixture)
+  endif()
+endforeach()
+
+bide_find_programs(bench tests/bench)
+file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/bench/lib/*.c)
+foreach(name ${bench})
+  string(REGEX REPLACE "^bench_" "" short ${name})
+  bide_program(bench_${short} bench_${short} tests ${bench_${name}} ${lib}
+    LINK PkgConfig::LIBCURL PkgConfig::LIBMICROHTTPD PkgConfig::SQLITE3)
+endforeach()
