@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BIDE_BIDE_H
+#define BIDE_BIDE_H
+/*
+ * bide: MCP servers whose tools wait. One handler, entered from the top as
+ * often as needed, serves short calls and background tasks alike.
+ *
+ * types.h    return codes and errors
+ * server.h   a server, its options, who is calling, bide_main()
+ * tool.h     registering a tool
+ * call.h     inside a handler: arguments, asking, steps, sleep, progress
+ * content.h  inside a handler: building the result
+ */
+#include <bide/types.h>
+#include <bide/server.h>
+#include <bide/tool.h>
+#include <bide/call.h>
+#include <bide/content.h>
+#endif
