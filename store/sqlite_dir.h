@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STORE_SQLITE_DIR_H
+#define STORE_SQLITE_DIR_H
+#include "bide/types.h"
+#include <stdbool.h>
+/*
+ * The one directory beside the database, <realpath(db)>.d/, and the files in
+ * it. Source: docs/design.md, "One directory beside the database".
+ *
+ * Mode and owner follow the database file. A class of users (group, others)
+ * gets into the directory only when it may read and write the database: who
+ * may only read it could otherwise flock the gate and stop every writer. When
+ * root opens a service's database, what it makes here is the service's.
+ */
+
+/**
+ * sqlite_dir_open - opens the directory.
+ * @create: make it when missing, and put right its mode and owner.
+ * Returns a descriptor (O_CLOEXEC, the caller's to close), or -1 with @reterr
+ * filled (BIDE_NOT_FOUND when missing and not to be created; BIDE_INVALID when
+ * it is a link, no directory, or belongs to neither the database's owner nor
+ * this user; BIDE_IO).
+ */
+int sqlite_dir_open(const char *realpath_db, bool create,
+		    struct bide_error *reterr);
+/*
+ * Opens a file of the directory, read-write, never through a link, with
+ * O_CLOEXEC and closed in a forked child. @flags: O_CREAT, O_EXCL or 0; a file
+ * made here gets the directory's owner and its mode without the x bits.
+ * Close with sqlite_fd_close(). Returns a descriptor or -errno.
+ */
+int sqlite_dir_file(int dirfd, const char *name, int flags);
+
+/*
+ * Descriptors that a child which forks and does not exec must not keep: it
+ * would keep its parent's flock alive, and its sockets. An atfork hook closes
+ * them in the child. Any thread.
+ */
+int sqlite_fd_keep(int fd);   /* takes a fresh fd (or -errno); returns it */
+void sqlite_fd_close(int fd); /* accepts < 0 */
+/*
+ * fork() waits while this is held: around the making of a descriptor that is
+ * given to sqlite_fd_keep_locked(), so that no child is born between.
+ */
+void sqlite_fd_lock(void);
+void sqlite_fd_unlock(void);
+int sqlite_fd_keep_locked(int fd);
+#endif
