@@ -51,6 +51,8 @@ function quoted(h,  i, its)
 
 function angled(h,  i)
 {
+	if (room(h))
+		quoted(h)
 	for (i = 1; i <= libs; i++)
 		if (h ~ lib[i] && file !~ lib_user[i])
 			complain("<" h "> is for " lib_user[i])

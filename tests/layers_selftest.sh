@@ -36,6 +36,7 @@ plant examples/deploy.c '#include "bide/types.h"'
 sh "$here/layers.sh" "$tree"
 
 refused server/base/up.c '#include "store/store.h"'
+refused server/base/angled.c '#include <store/store.h>'
 refused store/up.c '#  include "server/security/auth.h"'
 refused server/task/up.c '#include "server/transport/http.h"'
 refused server/admin/aside.c '#include "server/transport/http.h"'
