@@ -19,7 +19,8 @@
  *   n name, d digest of the canonical arguments, r random id, c chain id,
  *   s record, w wake (wall ms), t task's public id, o state-only rounds
  */
-#define LEEWAY_MS 30000
+#define LEEWAY_MS        30000
+#define HANDLE_LEEWAY_MS (24 * 3600 * 1000LL)
 
 struct request_state {
 	struct keyring *keys;
@@ -129,6 +130,8 @@ static const char *check(const struct request_state *s, const json_t *o,
 {
 	int64_t kind = number(o, "k");
 	int64_t now = clock_wall_ms();
+	int64_t leeway =
+		kind == CONTINUATION_RECORD ? s->leeway_ms : HANDLE_LEEWAY_MS;
 
 	if (kind_wait ? kind != CONTINUATION_WAIT
 		      : kind != CONTINUATION_RECORD &&
@@ -136,11 +139,11 @@ static const char *check(const struct request_state *s, const json_t *o,
 		return "kind";
 	/*
 	 * A task's life is its row's to say: the sealed time only bounds a
-	 * handle's, so that a jump of the clock kills none.
+	 * handle's, by a day's leeway, so that a jump of the clock kills none.
 	 */
-	if (kind == CONTINUATION_RECORD && now > number(o, "e") + s->leeway_ms)
+	if (now > number(o, "e") + leeway)
 		return "expired";
-	if (kind == CONTINUATION_RECORD && now < number(o, "i") - s->leeway_ms)
+	if (now < number(o, "i") - leeway)
 		return "issued in the future";
 	if (strcmp(member(o, "a"), s->audience) != 0)
 		return "audience";
