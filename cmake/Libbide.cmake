@@ -49,18 +49,17 @@ set_target_properties(bide_shared PROPERTIES VERSION ${PROJECT_VERSION}
 target_link_options(bide_shared PRIVATE -Wl,--no-undefined)
 add_library(bide::bide ALIAS bide_shared)
 add_library(bide::bide_static ALIAS bide_static)
-set(installed bide_static bide_shared)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/server/bide.c)
   add_executable(bide ${CMAKE_SOURCE_DIR}/server/bide.c)
   target_link_libraries(bide PRIVATE bide_static)
-  list(APPEND installed bide)
+  install(TARGETS bide)
 endif()
 
 # Installing
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bide)
-install(TARGETS ${installed} EXPORT bideTargets)
+install(TARGETS bide_static bide_shared EXPORT bideTargets)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/bide
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT bideTargets NAMESPACE bide:: DESTINATION ${package_dir})
@@ -71,6 +70,13 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/bideConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/bideConfig.cmake
   ${CMAKE_BINARY_DIR}/bideConfigVersion.cmake DESTINATION ${package_dir})
 # bide.pc finds its prefix from where it lies, so an installed tree can move.
+# What libbide.a needs stands there as libraries, not as Requires.private: that
+# would ask for all that those need to be static too, which Debian cannot give.
+foreach(lib SQLITE3 LIBMICROHTTPD LIBSODIUM LIBPCRE2)
+  list(APPEND pc_private ${${lib}_LDFLAGS})
+endforeach()
+list(FILTER pc_private EXCLUDE REGEX "^-L/usr/lib")
+list(JOIN pc_private " " pc_private)
 file(RELATIVE_PATH pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/bide.pc.in
   ${CMAKE_BINARY_DIR}/bide.pc @ONLY)
