@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/base/jsontext.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/error.h"
+#include "server/base/jsontext_scan.h"
 #include "server/base/limits.h"
 #include "server/base/utf8.h"
 
 #define TWO_53   9007199254740992.0
 #define TWO_63   9223372036854775808.0
-#define ONES     0x0101010101010101ULL
-#define HIGHS    0x8080808080808080ULL
 #define KEYS_MAX 16 /* sorted on the stack; larger objects take memory */
 
 struct key {
@@ -63,37 +62,6 @@ static bool finish(struct buf *out, bool ok)
 	if (out->data)
 		out->data[out->len] = '\0';
 	return ok;
-}
-
-/* The high bit of each byte that is a control character, a quote, a
- * backslash or not ASCII (some may be set in vain after the first). */
-static uint64_t special(uint64_t w)
-{
-	uint64_t quote = w ^ (ONES * '"');
-	uint64_t back = w ^ (ONES * '\\');
-
-	return (w | (w - ONES * 0x20) | (quote - ONES) | (back - ONES)) & HIGHS;
-}
-
-/* How many bytes from @s are copied as they are. */
-static size_t plain_run(const char *s, size_t len)
-{
-	size_t i = 0;
-	uint64_t w;
-	unsigned char c;
-
-	while (len - i >= sizeof(w)) {
-		memcpy(&w, s + i, sizeof(w));
-		if (special(w))
-			break;
-		i += sizeof(w);
-	}
-	for (; i < len; i++) {
-		c = (unsigned char)s[i];
-		if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
-			break;
-	}
-	return i;
 }
 
 static bool add_escape(struct buf *out, unsigned char c)
@@ -152,7 +120,7 @@ static bool write_string(const char *s, size_t len, struct buf *out)
 	*p = '"';
 	out->len++;
 	for (;;) {
-		n = plain_run(s, len);
+		n = scan_plain(s, len);
 		if (!add(out, s, n))
 			return false;
 		s += n;
@@ -227,23 +195,44 @@ static bool write_short_decimal(double d, struct buf *out)
 	return false;
 }
 
+/* printf()'s e-07 and e+21 are e-7 and e21 here. Returns the new length. */
+static size_t tidy_exponent(char *text, size_t len)
+{
+	char *to = memchr(text, 'e', len);
+	const char *from = to ? to + 1 : NULL;
+
+	if (!to)
+		return len;
+	to++;
+	if (*from == '-')
+		*to++ = '-';
+	from++; /* the sign is always there */
+	while (*from == '0')
+		from++;
+	while (from < text + len)
+		*to++ = *from++;
+	return (size_t)(to - text);
+}
+
 static bool write_any_real(double d, struct buf *out)
 {
 	char text[40];
 	bool real = false;
-	int n = 0;
+	size_t n = 0;
 
-	for (int digits = 15; digits <= 17; digits++) {
-		n = snprintf(text, sizeof(text), "%.*g", digits, d);
+	/* Below the normal range a double has fewer digits than 15. */
+	for (int digits = fabs(d) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+		n = (size_t)snprintf(text, sizeof(text), "%.*g", digits, d);
 		if (strtod(text, NULL) == d)
 			break;
 	}
-	for (int i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (text[i] == ',') /* the host program's locale */
 			text[i] = '.';
 		real = real || text[i] == '.' || text[i] == 'e';
 	}
-	return add(out, text, (size_t)n) && (real || add(out, ".0", 2));
+	return add(out, text, tidy_exponent(text, n)) &&
+	       (real || add(out, ".0", 2));
 }
 
 static bool write_real(double d, struct buf *out)

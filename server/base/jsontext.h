@@ -20,7 +20,8 @@
  * jsontext_parse - strict parse of exactly @len bytes; any JSON value.
  * @ret: new reference, set on BIDE_OK only.
  * Returns BIDE_OK, BIDE_INVALID (err says what and at which byte), NOMEM.
- * The error text holds nothing of the input.
+ * The error text holds nothing of the input. Builds jansson's values without
+ * its parser (3 times the speed; jsontext_parse.c says why else).
  */
 enum bide_rc jsontext_parse(const char *text, size_t len, json_t **ret,
 			    struct bide_error *reterr) BIDE_NODISCARD;
