@@ -105,6 +105,9 @@ struct dispatch_options {
 	bool wait_for_task;
 	size_t max_waits_per_principal;
 };
+/* Registers the dispatcher's own tools (wait_for_task), listed last. Called by
+ * the top once, before anything is started, when wait_for_task is on. */
+enum bide_rc dispatch_add_tools(struct registry *r, struct bide_error *reterr);
 struct dispatch;
 struct dispatch *dispatch_new(const struct dispatch_options *opt);
 void dispatch_free(struct dispatch *d); /* nothing may be pending */
