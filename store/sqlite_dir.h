@@ -23,13 +23,23 @@
  */
 int sqlite_dir_open(const char *realpath_db, bool create,
 		    struct bide_error *reterr);
+#define SQLITE_DIR_NAME 64 /* longest name used in it, with its NUL */
 /*
  * Opens a file of the directory, read-write, never through a link, with
- * O_CLOEXEC and closed in a forked child. @flags: O_CREAT, O_EXCL or 0; a file
- * made here gets the directory's owner and its mode without the x bits.
- * Close with sqlite_fd_close(). Returns a descriptor or -errno.
+ * O_CLOEXEC and closed in a forked child; one that is missing is made with
+ * @create, with the directory's owner and its mode without the x bits. Close
+ * with sqlite_fd_close(). Returns a descriptor or -errno.
  */
-int sqlite_dir_file(int dirfd, const char *name, int flags);
+int sqlite_dir_file(int dirfd, const char *name, bool create);
+/*
+ * A file that nobody knows yet (its name in @name begins with "tmp-"), to be
+ * filled and then given its name: publish returns 0, or -errno (-EEXIST when
+ * the name is taken) with the file removed. The descriptor stays open.
+ */
+int sqlite_dir_temp(int dirfd, char name[SQLITE_DIR_NAME]);
+int sqlite_dir_publish(int dirfd, const char *temp, const char *name);
+/* Owner and mode as above for what was made by name (a socket). 0 or -errno. */
+int sqlite_dir_fit(int dirfd, const char *name);
 
 /*
  * Descriptors that a child which forks and does not exec must not keep: it

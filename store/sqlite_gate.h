@@ -28,8 +28,8 @@
 struct gate;
 
 struct gate_options {
-	/* A waiter that has waited so long, and sees the holder stopped (state
-	 * T) for as long as it has watched, kills it; 0: never. */
+	/* A waiter that has seen one holder stopped (state T) for so long
+	 * kills it; 0: never. */
 	int64_t break_after_ms;
 };
 
@@ -77,17 +77,15 @@ enum gate_place {
 	GATE_ANTEROOM  /* holds `next` and waits; the gate itself may be free */
 };
 
-/* Who stands in the gate. */
+/* Who stands in the gate. What a process left written that has ended, in this
+ * boot or before it, does not count. */
 struct gate_holder {
 	enum gate_place place;
 	int64_t pid;      /* as that process sees itself */
 	int64_t since_ms; /* clock_boot_ms() */
-	bool same_boot;   /* false: written before this boot, so nobody's */
-	bool visible;     /* of our PID namespace: alive, stopped, state mean
-			     something */
-	bool alive;       /* the very process (start time compared) */
-	bool stopped;     /* state T: SIGSTOP, a debugger, a terminal */
-	char state;       /* of /proc/PID/stat; '?' when unknown */
+	bool visible;     /* false: of another PID namespace */
+	bool stopped;     /* state T or t: SIGSTOP, a debugger, a terminal */
+	char state;       /* of /proc/PID/stat; '?' when not visible */
 };
 
 /**
