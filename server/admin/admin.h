@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ADMIN_ADMIN_H
+#define ADMIN_ADMIN_H
+#include "server/base/buf.h"
+#include "server/base/config.h"
+#include "store/store.h"
+/*
+ * The operator's commands over the store's operations. Each takes what is left
+ * of the command line after the options were read (argv[0] is the command) and
+ * returns an exit code: 0, 1 (failed), 2 (usage). Tables for people on standard
+ * output, or JSON with --json.
+ */
+/* list | show ID | cancel ID | answer ID KEY JSON | expire ID */
+int admin_tasks(const struct config *c, int argc, char **argv);
+int admin_doctor(const struct config *c, int argc, char **argv);
+int admin_migrate(const struct config *c, int argc, char **argv);
+/* The store's options as the configuration has them. */
+void admin_store_options(const struct config *c, struct store_options *ret);
+#endif

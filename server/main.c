@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* bide_main(): which command, with which options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/admin/admin.h"
+#include "server/base/log.h"
+#include "server/main.h"
+
+#define EXIT_USAGE 2
+
+static int usage(const struct bide_server *s, FILE *out)
+{
+	(void)fprintf(
+		out,
+		"%s %s (bide %s)\n\n"
+		"usage: %s COMMAND [options]\n\n"
+		"  serve            serve MCP over HTTP (the default)\n"
+		"  tasks list       what is pending, for whom, on which "
+		"question\n"
+		"  tasks show ID    one task: its timeline, questions, steps\n"
+		"  tasks cancel ID | answer ID KEY JSON | expire ID\n"
+		"  doctor           look the database and its instances over\n"
+		"  migrate          bring the database up to date and exit\n"
+		"  version          print the version\n\n"
+		"options (each is also BIDE_NAME in the environment, and "
+		"name = value in a --config file):\n",
+		s->name, s->version, bide_version(), s->name);
+	config_help(out);
+	(void)fputs("  --config FILE  --print-config  --json  --help\n", out);
+	return out == stderr ? EXIT_USAGE : 0;
+}
+
+static int fail_usage(const struct bide_server *s, const char *what)
+{
+	(void)fprintf(stderr, "%s: %s\nTry: %s --help\n", s->name, what,
+		      s->name);
+	return EXIT_USAGE;
+}
+
+/* Takes a bare flag that is no option of the table out of argv. */
+static bool take_flag(int *argc, char **argv, const char *flag)
+{
+	bool found = false;
+	int kept = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], flag) == 0)
+			found = true;
+		else
+			argv[kept++] = argv[i];
+	}
+	if (found) {
+		*argc = kept;
+		argv[kept] = NULL;
+	}
+	return found;
+}
+
+static bool load(struct bide_server *s, int *argc, char **argv,
+		 struct bide_error *err)
+{
+	return config_load_args(s->config, argc, argv, err) == BIDE_OK &&
+	       config_load_env(s->config, err) == BIDE_OK;
+}
+
+static int run_command(struct bide_server *s, int argc, char **argv)
+{
+	const char *command = argc > 1 ? argv[1] : "serve";
+
+	if (strcmp(command, "serve") == 0 && argc <= 2)
+		return main_serve(s);
+	if (strcmp(command, "tasks") == 0)
+		return admin_tasks(s->config, argc - 1, argv + 1);
+	if (strcmp(command, "doctor") == 0)
+		return admin_doctor(s->config, argc - 1, argv + 1);
+	if (strcmp(command, "migrate") == 0)
+		return admin_migrate(s->config, argc - 1, argv + 1);
+	if (strcmp(command, "version") == 0) {
+		(void)printf("%s %s (bide %s)\n", s->name, s->version,
+			     bide_version());
+		return 0;
+	}
+	if (strcmp(command, "help") == 0)
+		return usage(s, stdout);
+	return fail_usage(s, argc > 2 && strcmp(command, "serve") == 0
+				     ? "serve takes options only"
+				     : "unknown command");
+}
+
+int bide_main(struct bide_server *server, int argc, char **argv)
+{
+	struct bide_error err = {0};
+	enum log_level level = LOG_INFO;
+	bool print;
+	bool json;
+
+	if (take_flag(&argc, argv, "--help"))
+		return usage(server, stdout);
+	print = take_flag(&argc, argv, "--print-config");
+	/* Only the operator's commands know --json; it stays theirs to read. */
+	json = take_flag(&argc, argv, "--json");
+	if (!load(server, &argc, argv, &err))
+		return fail_usage(server, err.text);
+	if (!log_level_parse(config_string(server->config, CONFIG_LOG_LEVEL),
+			     &level))
+		return fail_usage(server, "log-level: expected debug, info, "
+					  "warn, error or none");
+	log_set_level(level);
+	if (print) {
+		config_print(server->config, stdout);
+		return 0;
+	}
+	if (json)
+		argv[argc++] = "--json";
+	return run_command(server, argc, argv);
+}

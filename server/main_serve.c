@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* "serve": builds the rooms from the bottom up, waits, drains, takes down. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/admin/admin.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/metrics.h"
+#include "server/main.h"
+#include "server/protocol/protocol.h"
+#include "server/task/engine.h"
+#include "server/transport/http.h"
+
+struct serve {
+	struct bide_server *server;
+	struct store *store;
+	struct keyring *keys;
+	struct engine *engine;
+	struct dispatch *dispatch;
+	struct request_state *state;
+	struct protocol *protocol;
+	struct http *http;
+};
+
+static const struct config *conf(const struct serve *s)
+{
+	return s->server->config;
+}
+
+/* ---- pages beside the endpoint ---- */
+static int page_health(void *user, struct buf *body)
+{
+	(void)user;
+	(void)buf_addstr(body, "ok\n");
+	return 200;
+}
+
+static int page_ready(void *user, struct buf *body)
+{
+	struct serve *s = user;
+	struct bide_error why = {0};
+
+	if (engine_draining(s->engine)) {
+		(void)buf_addstr(body, "draining\n");
+		return 503;
+	}
+	if (store_ready(s->store, &why) != BIDE_OK) {
+		(void)buf_addf(body, "%s\n", why.text);
+		return 503;
+	}
+	(void)buf_addstr(body, "ready\n");
+	return 200;
+}
+
+static int page_metrics(void *user, struct buf *body)
+{
+	(void)user;
+	metrics_write(body);
+	return body->failed ? 500 : 200;
+}
+
+/* ---- bottom up ---- */
+static enum bide_rc start_store(struct serve *s, struct bide_error *err)
+{
+	struct store_options opt;
+	const char *file = config_string(conf(s), CONFIG_STATE_KEYS);
+	enum bide_rc rc;
+
+	admin_store_options(conf(s), &opt);
+	opt.create = true;
+	opt.migrate = true;
+	rc = store_open(&opt, &s->store, err);
+	if (rc != BIDE_OK)
+		return rc;
+	return *file != '\0' ? keyring_from_file(file, &s->keys, err)
+			     : keyring_from_store(s->store, &s->keys, err);
+}
+
+static enum bide_rc start_engine(struct serve *s, struct bide_error *err)
+{
+	const struct config *c = conf(s);
+	struct engine_options opt = {
+		.store = s->store,
+		.registry = s->server->registry,
+		.call_workers = (size_t)config_int(c, CONFIG_CALL_WORKERS),
+		.task_workers = (size_t)config_int(c, CONFIG_TASK_WORKERS),
+		.input_deadline_ms = config_int(c, CONFIG_INPUT_DEADLINE),
+		.retention_ms = config_int(c, CONFIG_RETENTION),
+		.disconnect_grace_ms = config_int(c, CONFIG_DISCONNECT_GRACE),
+		.undelivered_grace_ms = config_int(c, CONFIG_UNDELIVERED_GRACE),
+		.sweep_interval_ms = config_int(c, CONFIG_SWEEP_INTERVAL),
+		.lease_ms = config_int(c, CONFIG_LEASE),
+		.max_live = config_int(c, CONFIG_MAX_TASKS_PER_PRINCIPAL),
+		.reenter = config_bool(c, CONFIG_DEBUG_REENTER),
+		.name = s->server->name,
+	};
+
+	return engine_start(&opt, &s->engine, err);
+}
+
+static bool start_dispatch(struct serve *s)
+{
+	const struct config *c = conf(s);
+	struct dispatch_options opt = {
+		.engine = s->engine,
+		.registry = s->server->registry,
+		.wait_budget_ms = config_int(c, CONFIG_WAIT_BUDGET),
+		.continuation_ttl_ms = config_int(c, CONFIG_CONTINUATION_TTL),
+		.poll_interval_ms = config_int(c, CONFIG_POLL_INTERVAL),
+		.state_rounds = (int)config_int(c, CONFIG_STATE_ROUNDS),
+		.wait_for_task = config_bool(c, CONFIG_WAIT_FOR_TASK),
+		.max_waits_per_principal =
+			(size_t)config_int(c, CONFIG_MAX_WAITS_PER_PRINCIPAL),
+	};
+
+	s->dispatch = dispatch_new(&opt);
+	return s->dispatch != NULL;
+}
+
+static bool start_protocol(struct serve *s)
+{
+	const struct config *c = conf(s);
+	const char *audience = config_string(c, CONFIG_AUDIENCE);
+	struct request_state_options so = {
+		.keys = s->keys,
+		.audience = *audience != '\0' ? audience : s->server->name,
+		.max_bytes = (size_t)config_int(c, CONFIG_MAX_STATE),
+	};
+	struct protocol_options po;
+
+	s->state = request_state_new(&so);
+	if (s->state == NULL)
+		return false;
+	po = (struct protocol_options){
+		.dispatch = s->dispatch,
+		.state = s->state,
+		.server_name = s->server->name,
+		.server_version = s->server->version,
+		.server_title = s->server->title,
+		.instructions = s->server->instructions,
+		.icons_json = s->server->icons,
+		.poll_interval_ms = config_int(c, CONFIG_POLL_INTERVAL),
+		.registry = s->server->registry,
+	};
+	s->protocol = protocol_new(&po);
+	return s->protocol != NULL;
+}
+
+static enum bide_rc start_http(struct serve *s, struct bide_error *err)
+{
+	const struct config *c = conf(s);
+	const struct http_page pages[] = {
+		{"/healthz", "text/plain; charset=utf-8", page_health, s},
+		{"/readyz", "text/plain; charset=utf-8", page_ready, s},
+		{"/metrics", "text/plain; version=0.0.4", page_metrics, s},
+	};
+	struct http_options opt = {
+		.protocol = s->protocol,
+		.listen = config_string(c, CONFIG_LISTEN),
+		.path = config_string(c, CONFIG_PATH),
+		.allow_origin = config_string(c, CONFIG_ALLOW_ORIGIN),
+		.allow_host = config_string(c, CONFIG_ALLOW_HOST),
+		.allow_anonymous = config_bool(c, CONFIG_ALLOW_ANONYMOUS),
+		.identity = s->server->identity,
+		.identity_user = s->server->identity_user,
+		.pages = pages,
+		.npages = sizeof(pages) / sizeof(pages[0]),
+		.threads = (int)config_int(c, CONFIG_HTTP_THREADS),
+		.max_body = (size_t)config_int(c, CONFIG_MAX_BODY),
+		.max_connections = (int)config_int(c, CONFIG_MAX_CONNECTIONS),
+		.max_suspended = (int)config_int(c, CONFIG_MAX_SUSPENDED),
+		.head_timeout_ms = config_int(c, CONFIG_HEAD_TIMEOUT),
+		.body_timeout_ms = config_int(c, CONFIG_BODY_TIMEOUT),
+		.idle_timeout_ms = config_int(c, CONFIG_IDLE_TIMEOUT),
+		.keep_alive_ms = config_int(c, CONFIG_KEEP_ALIVE),
+	};
+
+	return http_start(&opt, &s->http, err);
+}
+
+static enum bide_rc start(struct serve *s, struct bide_error *err)
+{
+	enum bide_rc rc = start_store(s, err);
+
+	if (rc == BIDE_OK && config_bool(conf(s), CONFIG_WAIT_FOR_TASK))
+		rc = dispatch_add_tools(s->server->registry, err);
+	if (rc == BIDE_OK)
+		rc = start_engine(s, err);
+	if (rc == BIDE_OK && (!start_dispatch(s) || !start_protocol(s)))
+		rc = BIDE_NOMEM;
+	if (rc == BIDE_OK)
+		rc = start_http(s, err);
+	return rc;
+}
+
+/* ---- and down again ---- */
+static void stop(struct serve *s)
+{
+	if (s->http != NULL)
+		http_stop(s->http);
+	if (s->engine != NULL)
+		engine_stop(s->engine);
+	protocol_free(s->protocol);
+	request_state_free(s->state);
+	dispatch_free(s->dispatch);
+	keyring_free(s->keys);
+	if (s->store != NULL)
+		store_close(s->store, 2000);
+}
+
+/*
+ * docs/design.md, rule 12. True: everything ended and may be taken down. False:
+ * a handler still runs at the end of the grace; its task stays claimed, and
+ * the process must end without touching it.
+ */
+static bool drain(struct serve *s)
+{
+	int64_t grace = config_int(conf(s), CONFIG_DRAIN_GRACE);
+	int64_t until = clock_boot_ms() + grace;
+	bool idle;
+	bool replied;
+
+	log_info("serve.draining", "grace_ms=%lld running=%zu",
+		 (long long)grace, engine_running(s->engine));
+	http_stop_accepting(s->http);
+	engine_drain(s->engine);
+	dispatch_drain(s->dispatch);
+	idle = engine_drained(s->engine, grace);
+	replied = http_drained(s->http, until - clock_boot_ms() > 1000
+						? until - clock_boot_ms()
+						: 1000);
+	log_info("serve.drained", "handlers_left=%zu replies_written=%s",
+		 engine_running(s->engine), replied ? "all" : "not all");
+	return idle;
+}
+
+static void block_signals(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGTERM);
+	(void)sigaddset(set, SIGINT);
+	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+int main_serve(struct bide_server *server)
+{
+	struct serve s = {.server = server};
+	struct bide_error err = {0};
+	int64_t begun = clock_boot_ms();
+	sigset_t set;
+	int sig = 0;
+
+	block_signals(&set);
+	if (start(&s, &err) != BIDE_OK) {
+		log_error("serve.failed", "why=%s",
+			  err.text[0] != '\0' ? err.text : "out of memory");
+		(void)fprintf(stderr, "%s: %s\n", server->name,
+			      err.text[0] != '\0' ? err.text : "out of memory");
+		stop(&s);
+		return 1;
+	}
+	log_info("serve.ready", "url=%s instance=%lld db=%s start_ms=%lld",
+		 http_url(s.http), (long long)store_instance(s.store),
+		 config_string(server->config, CONFIG_DB),
+		 (long long)(clock_boot_ms() - begun));
+	while (sigwait(&set, &sig) != 0)
+		;
+	if (!drain(&s)) {
+		/* Never released under a running handler: just end. */
+		log_warn("serve.handlers_left", "running=%zu",
+			 engine_running(s.engine));
+		_exit(0);
+	}
+	stop(&s);
+	log_info("serve.stopped", "signal=%d", sig);
+	return 0;
+}
