@@ -63,8 +63,8 @@ foreach(name ${e2e})
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # They start servers and watch the clock: one at a time under ctest -j2.
   set_tests_properties(e2e.${short} PROPERTIES LABELS e2e PROCESSORS 2
-    TIMEOUT 900
-    ENVIRONMENT "BIDE_FIXTURE=${CMAKE_BINARY_DIR}/tests/bide-fixture")
+    TIMEOUT 1800
+    ENVIRONMENT "BIDE_FIXTURE=${CMAKE_BINARY_DIR}/tests/bide-fixture;BIDE_BUILD=${CMAKE_BINARY_DIR}")
   if(TARGET bide_fixture)
     add_dependencies(e2e_${short} bide_fixture)
   endif()

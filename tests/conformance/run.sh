@@ -47,6 +47,7 @@ PATH=$suite/node_modules/.bin:$PATH
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/bide-conformance.XXXXXX")
 server=
+# shellcheck disable=SC2317 # the trap calls it
 finish() {
 	if [ -n "$server" ]; then
 		kill "$server" 2>/dev/null || :
