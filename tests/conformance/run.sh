@@ -23,7 +23,7 @@ fi
 # The suite, by the hash of its lock file
 hash=$(cat "$here/package.json" "$here/package-lock.json" | sha256sum |
 	cut -c1-16)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/bide
+cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/bide
 suite=$cache/conformance-$hash
 if ! [ -d "$suite" ]; then
 	if ! command -v npm >/dev/null; then
