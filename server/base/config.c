@@ -94,7 +94,9 @@ static const char *nearest(const char *name)
 			found = config_options[k].name;
 		}
 	}
-	return best <= 2 || best <= strlen(found) / 3 ? found : NULL;
+	/* Near: a slip or two in a name that is mostly the same. */
+	return best * 2 <= strlen(name) && best <= 2 + strlen(found) / 8 ? found
+									 : NULL;
 }
 
 enum bide_rc config_unknown(const char *name, struct bide_error *reterr)
