@@ -365,6 +365,39 @@ static void test_parse__agrees_with_jansson_on_mutated_texts(void **state)
 	assert_in_range(accepted, FUZZ_ROUNDS / 5, FUZZ_ROUNDS * 4 / 5);
 }
 
+static long allocations_left;
+
+static void *scarce_malloc(size_t n)
+{
+	return allocations_left-- > 0 ? malloc(n) : NULL;
+}
+
+/* Every allocation fails in turn; the sanitizer build looks for leaks. */
+static void test_parse__without_memory_is_nomem(void **state)
+{
+	const char *text =
+		"{\"a\":[1,2.5,\"x\",{\"\\u0062\":{}}],\"c\":\"\\n\"}";
+	struct bide_error e = {0};
+	enum bide_rc rc = BIDE_NOMEM;
+	json_t *v = NULL;
+	long n;
+
+	(void)state;
+	json_set_alloc_funcs(scarce_malloc, free);
+	for (n = 0; rc != BIDE_OK && n < 100; n++) {
+		allocations_left = n;
+		rc = jsontext_parse(text, strlen(text), &v, &e);
+		if (rc != BIDE_OK) {
+			assert_int_equal(rc, BIDE_NOMEM);
+			assert_null(v);
+		}
+	}
+	assert_int_equal(rc, BIDE_OK);
+	assert_in_range(n, 10, 99);
+	json_decref(v);
+	json_set_alloc_funcs(malloc, free);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_parse__a_megabyte_of_brackets_is_cheap),
 		cmocka_unit_test(
 			test_parse__agrees_with_jansson_on_mutated_texts),
+		cmocka_unit_test(test_parse__without_memory_is_nomem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
