@@ -3,13 +3,21 @@
 #define TASK_POOL_H
 #include <stdbool.h>
 #include <stddef.h>
-/* A pool of named threads and one queue. A job is the caller's memory, borrowed until fn has begun. */
-struct job { void (*fn)(struct job *); struct job *next; };
+/*
+ * A pool of named threads and one queue, first in first out. A job is the
+ * caller's memory, borrowed until fn has begun: fn may free it.
+ */
+struct job {
+	void (*fn)(struct job *j);
+	struct job *next;
+};
 struct pool;
-struct pool *pool_new(const char *name, size_t threads);
+struct pool *pool_new(const char *name, size_t threads); /* NULL: no memory */
 void pool_submit(struct pool *p, struct job *j); /* any thread; never blocks */
-size_t pool_idle(const struct pool *p);   /* threads waiting, minus jobs queued; approximate */
+/* Threads waiting, minus jobs queued; approximate. */
+size_t pool_idle(const struct pool *p);
 size_t pool_queued(const struct pool *p);
-/* Runs what is queued, joins the threads. */
+size_t pool_busy(const struct pool *p); /* jobs running or queued now */
+/* Runs what is queued (and what that submits), joins the threads. */
 void pool_free(struct pool *p);
 #endif

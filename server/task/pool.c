@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/task/pool.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/base/thread.h"
+
+struct pool {
+	struct mutex lock; /* the queue, waiting, stopping */
+	struct cond more;
+	struct job *head, **tail;
+	size_t waiting;
+	bool stopping;
+	atomic_size_t queued, running;
+	size_t nthreads; /* that started */
+	struct thread threads[];
+};
+
+/* NULL: stopping, and nothing is left. */
+static struct job *take_locked(struct pool *p)
+{
+	struct job *j;
+
+	while (!p->head) {
+		if (p->stopping)
+			return NULL;
+		p->waiting++;
+		cond_wait(&p->more, &p->lock);
+		p->waiting--;
+	}
+	j = p->head;
+	p->head = j->next;
+	if (!p->head)
+		p->tail = &p->head;
+	atomic_fetch_add(&p->running, 1);
+	atomic_fetch_sub(&p->queued, 1);
+	return j;
+}
+
+static void serve(void *arg)
+{
+	struct pool *p = arg;
+	struct job *j;
+
+	for (;;) {
+		mutex_lock(&p->lock);
+		j = take_locked(p);
+		mutex_unlock(&p->lock);
+		if (!j)
+			return;
+		j->fn(j);
+		atomic_fetch_sub(&p->running, 1);
+	}
+}
+
+static bool start_threads(struct pool *p, const char *name, size_t threads)
+{
+	char text[32];
+
+	for (size_t i = 0; i < threads; i++) {
+		snprintf(text, sizeof(text), "%s-%zu", name, i);
+		if (thread_start(&p->threads[i], text, serve, p))
+			return false;
+		p->nthreads++;
+	}
+	return true;
+}
+
+struct pool *pool_new(const char *name, size_t threads)
+{
+	struct pool *p;
+
+	p = calloc(1, sizeof(*p) + threads * sizeof(p->threads[0]));
+	if (!p)
+		return NULL;
+	mutex_init(&p->lock, RANK_POOL);
+	cond_init(&p->more);
+	p->tail = &p->head;
+	if (!start_threads(p, name, threads)) {
+		pool_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void pool_submit(struct pool *p, struct job *j)
+{
+	bool wake;
+
+	j->next = NULL;
+	mutex_lock(&p->lock);
+	*p->tail = j;
+	p->tail = &j->next;
+	atomic_fetch_add(&p->queued, 1);
+	wake = p->waiting > 0;
+	mutex_unlock(&p->lock);
+	if (wake)
+		cond_signal(&p->more);
+}
+
+size_t pool_idle(const struct pool *p)
+{
+	size_t used = pool_busy(p);
+
+	return used < p->nthreads ? p->nthreads - used : 0;
+}
+
+size_t pool_queued(const struct pool *p)
+{
+	return atomic_load(&p->queued);
+}
+
+size_t pool_busy(const struct pool *p)
+{
+	return atomic_load(&p->running) + atomic_load(&p->queued);
+}
+
+void pool_free(struct pool *p)
+{
+	if (!p)
+		return;
+	mutex_lock(&p->lock);
+	p->stopping = true;
+	cond_broadcast(&p->more);
+	mutex_unlock(&p->lock);
+	for (size_t i = 0; i < p->nthreads; i++)
+		thread_join(&p->threads[i]);
+	cond_fini(&p->more);
+	mutex_fini(&p->lock);
+	free(p);
+}
