@@ -40,5 +40,7 @@
 #define LIMIT_SCHEMA_DEPTH 64
 #define LIMIT_SCHEMA_NODES 10000
 #define LIMIT_VALIDATION_STEPS 1000000
+#define LIMIT_VALIDATION_DEPTH 512              /* nested subschemas applied */
+#define LIMIT_PATTERN_BYTES 8192                /* one pattern of a schema */
 #define LIMIT_PATTERN_STEPS 100000              /* PCRE2 match limit */
 #endif
