@@ -11,9 +11,9 @@
  * call.h     inside a handler: arguments, asking, steps, sleep, progress
  * content.h  inside a handler: building the result
  */
-#include <bide/types.h>
-#include <bide/server.h>
-#include <bide/tool.h>
 #include <bide/call.h>
 #include <bide/content.h>
+#include <bide/server.h>
+#include <bide/tool.h>
+#include <bide/types.h>
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BIDE_CALL_H
 #define BIDE_CALL_H
+#include <bide/tool.h>
+#include <bide/types.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <bide/tool.h>
-#include <bide/types.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,14 +27,23 @@ extern "C" {
 	} while (0)
 
 /* ---- the request ---- */
-BIDE_API const json_t *bide_args(const struct bide_call *call); /* an object, validated */
-BIDE_API const char *bide_arg_string(const struct bide_call *call, const char *name); /* NULL: absent */
-BIDE_API int64_t bide_arg_int(const struct bide_call *call, const char *name, int64_t absent);
-BIDE_API double bide_arg_real(const struct bide_call *call, const char *name, double absent);
-BIDE_API bool bide_arg_bool(const struct bide_call *call, const char *name, bool absent);
-BIDE_API const char *bide_principal(const struct bide_call *call); /* "": anonymous */
+BIDE_API const json_t *
+bide_args(const struct bide_call *call); /* an object, validated */
+BIDE_API const char *bide_arg_string(const struct bide_call *call,
+				     const char *name); /* NULL: absent */
+BIDE_API int64_t bide_arg_int(const struct bide_call *call, const char *name,
+			      int64_t absent);
+BIDE_API double bide_arg_real(const struct bide_call *call, const char *name,
+			      double absent);
+BIDE_API bool bide_arg_bool(const struct bide_call *call, const char *name,
+			    bool absent);
+BIDE_API const char *
+bide_principal(const struct bide_call *call); /* "": anonymous */
 /* The task's public id, the same in every entry; NULL while ephemeral. */
 BIDE_API const char *bide_task_id(const struct bide_call *call);
+/* The claim's epoch: rises each time a worker takes the task. A fencing token
+ * for what you call: let it refuse a lower one. 0 while ephemeral. */
+BIDE_API int64_t bide_epoch(const struct bide_call *call);
 /* A value that is the same in all entries and rounds of this call, and in no
  * other: for idempotency keys of your own. */
 BIDE_API const char *bide_chain_id(const struct bide_call *call);
@@ -54,17 +63,25 @@ BIDE_API bool bide_client_can(const struct bide_call *call, enum bide_can what);
  * Forms must not ask for secrets (client/elicitation): use a URL for those.
  * @schema: JSON text, the flat restricted form of client/elicitation.
  */
-BIDE_API enum bide_rc bide_ask_form(struct bide_call *call, const char *key, const char *message, const char *schema);
-/* Accepting a URL is consent to open it, not completion. http(s) only, no credentials in it. */
-BIDE_API enum bide_rc bide_ask_url(struct bide_call *call, const char *key, const char *message, const char *url);
-/* @params: CreateMessageRequestParams, stolen. Deprecated by the specification. */
-BIDE_API enum bide_rc bide_ask_sampling(struct bide_call *call, const char *key, json_t *params);
+BIDE_API enum bide_rc bide_ask_form(struct bide_call *call, const char *key,
+				    const char *message, const char *schema);
+/* Accepting a URL is consent to open it, not completion. http(s) only, no
+ * credentials in it. */
+BIDE_API enum bide_rc bide_ask_url(struct bide_call *call, const char *key,
+				   const char *message, const char *url);
+/* @params: CreateMessageRequestParams, stolen. Deprecated by the specification.
+ */
+BIDE_API enum bide_rc bide_ask_sampling(struct bide_call *call, const char *key,
+					json_t *params);
 /* Deprecated by the specification. */
 BIDE_API enum bide_rc bide_ask_roots(struct bide_call *call, const char *key);
 /* Before await: this question's own deadline. */
-BIDE_API enum bide_rc bide_ask_deadline(struct bide_call *call, const char *key, int64_t ms);
-BIDE_API enum bide_rc bide_ask_withdraw(struct bide_call *call, const char *key);
-/* Persistent: make what is open visible now, and go on working. Ephemeral: OK, nothing. */
+BIDE_API enum bide_rc bide_ask_deadline(struct bide_call *call, const char *key,
+					int64_t ms);
+BIDE_API enum bide_rc bide_ask_withdraw(struct bide_call *call,
+					const char *key);
+/* Persistent: make what is open visible now, and go on working. Ephemeral: OK,
+ * nothing. */
 BIDE_API enum bide_rc bide_publish(struct bide_call *call);
 /* BIDE_OK when nothing is open; else BIDE_PENDING: return it. */
 BIDE_API enum bide_rc bide_await(struct bide_call *call) BIDE_NODISCARD;
@@ -78,15 +95,22 @@ enum bide_action {
 	BIDE_TIMED_OUT     /* its deadline passed */
 };
 struct bide_answer;
-BIDE_API const struct bide_answer *bide_answer(struct bide_call *call, const char *key); /* never NULL */
+BIDE_API const struct bide_answer *
+bide_answer(struct bide_call *call, const char *key); /* never NULL */
 BIDE_API enum bide_action bide_answer_action(const struct bide_answer *a);
-BIDE_API const char *bide_action_name(enum bide_action action); /* "accepted", "declined", "cancelled", .. */
-/* The accepted form's content, the sampling result, or {"roots":[..]}; NULL otherwise. */
+BIDE_API const char *bide_action_name(
+	enum bide_action action); /* "accepted", "declined", "cancelled", .. */
+/* The accepted form's content, the sampling result, or {"roots":[..]}; NULL
+ * otherwise. */
 BIDE_API const json_t *bide_answer_json(const struct bide_answer *a);
-BIDE_API const char *bide_answer_string(const struct bide_answer *a, const char *field); /* NULL: absent */
-BIDE_API int64_t bide_answer_int(const struct bide_answer *a, const char *field, int64_t absent);
-BIDE_API double bide_answer_real(const struct bide_answer *a, const char *field, double absent);
-BIDE_API bool bide_answer_bool(const struct bide_answer *a, const char *field, bool absent);
+BIDE_API const char *bide_answer_string(const struct bide_answer *a,
+					const char *field); /* NULL: absent */
+BIDE_API int64_t bide_answer_int(const struct bide_answer *a, const char *field,
+				 int64_t absent);
+BIDE_API double bide_answer_real(const struct bide_answer *a, const char *field,
+				 double absent);
+BIDE_API bool bide_answer_bool(const struct bide_answer *a, const char *field,
+			       bool absent);
 /* A sampling result's text blocks, the first one; NULL: none. */
 BIDE_API const char *bide_answer_text(const struct bide_answer *a);
 
@@ -102,15 +126,23 @@ BIDE_API const char *bide_answer_text(const struct bide_answer *a);
  * at-least-once, so hand bide_step_id() to what you call. In an ephemeral call
  * the record travels in the sealed state: at-least-once.
  */
-BIDE_API enum bide_rc bide_step_begin(struct bide_call *call, const char *key, const json_t **ret) BIDE_NODISCARD;
-/* @result: stolen, also on error; NULL is JSON null. BIDE_LOST: another worker has the task; return it. */
-BIDE_API enum bide_rc bide_step_commit(struct bide_call *call, json_t *result, const json_t **ret) BIDE_NODISCARD;
-/* The open step's idempotency key: from the chain id, its key and the answers so far. */
+BIDE_API enum bide_rc bide_step_begin(struct bide_call *call, const char *key,
+				      const json_t **ret) BIDE_NODISCARD;
+/* @result: stolen, also on error; NULL is JSON null. BIDE_LOST: another worker
+ * has the task; return it. */
+BIDE_API enum bide_rc bide_step_commit(struct bide_call *call, json_t *result,
+				       const json_t **ret) BIDE_NODISCARD;
+/* The open step's idempotency key: from the chain id, its key and the answers
+ * so far. */
 BIDE_API const char *bide_step_id(struct bide_call *call);
-/* BIDE_PENDING until @ms after its first passage; then BIDE_OK. Holds no thread. */
-BIDE_API enum bide_rc bide_sleep(struct bide_call *call, const char *key, int64_t ms) BIDE_NODISCARD;
-/* Hands the work on, to any instance: PENDING the first time, OK when entered again. */
-BIDE_API enum bide_rc bide_yield(struct bide_call *call, const char *key) BIDE_NODISCARD;
+/* BIDE_PENDING until @ms after its first passage; then BIDE_OK. Holds no
+ * thread. */
+BIDE_API enum bide_rc bide_sleep(struct bide_call *call, const char *key,
+				 int64_t ms) BIDE_NODISCARD;
+/* Hands the work on, to any instance: PENDING the first time, OK when entered
+ * again. */
+BIDE_API enum bide_rc bide_yield(struct bide_call *call, const char *key)
+	BIDE_NODISCARD;
 /* The instance is draining or overloaded: a good moment to bide_yield(). */
 BIDE_API bool bide_should_yield(const struct bide_call *call);
 /**
@@ -125,16 +157,29 @@ BIDE_API enum bide_rc bide_persist(struct bide_call *call) BIDE_NODISCARD;
 /* ---- telling ---- */
 /* Values that do not rise above the last one told are dropped. @total <= 0:
  * unknown; @message may be NULL. Throttled by the engine. */
-BIDE_API void bide_progress(struct bide_call *call, double progress, double total, const char *message);
-enum bide_log_level { BIDE_LOG_DEBUG = 0, BIDE_LOG_INFO, BIDE_LOG_NOTICE, BIDE_LOG_WARNING, BIDE_LOG_ERROR, BIDE_LOG_CRITICAL, BIDE_LOG_ALERT, BIDE_LOG_EMERGENCY };
+BIDE_API void bide_progress(struct bide_call *call, double progress,
+			    double total, const char *message);
+enum bide_log_level {
+	BIDE_LOG_DEBUG = 0,
+	BIDE_LOG_INFO,
+	BIDE_LOG_NOTICE,
+	BIDE_LOG_WARNING,
+	BIDE_LOG_ERROR,
+	BIDE_LOG_CRITICAL,
+	BIDE_LOG_ALERT,
+	BIDE_LOG_EMERGENCY
+};
 /* To the client that asked for this level. @data: stolen. @logger may be NULL.
  * Deprecated by the specification: prefer standard error. */
-BIDE_API void bide_log(struct bide_call *call, enum bide_log_level level, const char *logger, json_t *data);
+BIDE_API void bide_log(struct bide_call *call, enum bide_log_level level,
+		       const char *logger, json_t *data);
 /* statusMessage of the task; at most 1024 bytes. */
-BIDE_API void bide_status(struct bide_call *call, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+BIDE_API void bide_status(struct bide_call *call, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The caller cancelled, went away, or the claim is lost: stop soon. */
 BIDE_API bool bide_cancelled(const struct bide_call *call);
-/* Readable once bide_cancelled() is true, for poll(2); never read it. -1: none to be had. */
+/* Readable once bide_cancelled() is true, for poll(2); never read it. -1: none
+ * to be had. */
 BIDE_API int bide_cancel_fd(struct bide_call *call);
 
 #ifdef __cplusplus

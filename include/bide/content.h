@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BIDE_CONTENT_H
 #define BIDE_CONTENT_H
+#include <bide/types.h>
 #include <jansson.h>
 #include <stddef.h>
-#include <bide/types.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,16 +16,31 @@ struct bide_call;
  * at once if not. Each returns BIDE_OK, so that "return bide_text(..)" ends a
  * handler; what an earlier entry collected is gone.
  */
-BIDE_API enum bide_rc bide_text(struct bide_call *call, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+BIDE_API enum bide_rc bide_text(struct bide_call *call, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The same, and the result has isError: something the model can act on. */
-BIDE_API enum bide_rc bide_error_text(struct bide_call *call, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+BIDE_API enum bide_rc bide_error_text(struct bide_call *call, const char *fmt,
+				      ...)
+	__attribute__((format(printf, 2, 3)));
 BIDE_API enum bide_rc bide_add_text(struct bide_call *call, const char *text);
-BIDE_API enum bide_rc bide_add_image(struct bide_call *call, const void *bytes, size_t len, const char *mime_type);
-BIDE_API enum bide_rc bide_add_audio(struct bide_call *call, const void *bytes, size_t len, const char *mime_type);
-BIDE_API enum bide_rc bide_add_resource_text(struct bide_call *call, const char *uri, const char *mime_type, const char *text);
-BIDE_API enum bide_rc bide_add_resource_blob(struct bide_call *call, const char *uri, const char *mime_type, const void *bytes, size_t len);
+BIDE_API enum bide_rc bide_add_image(struct bide_call *call, const void *bytes,
+				     size_t len, const char *mime_type);
+BIDE_API enum bide_rc bide_add_audio(struct bide_call *call, const void *bytes,
+				     size_t len, const char *mime_type);
+BIDE_API enum bide_rc bide_add_resource_text(struct bide_call *call,
+					     const char *uri,
+					     const char *mime_type,
+					     const char *text);
+BIDE_API enum bide_rc bide_add_resource_blob(struct bide_call *call,
+					     const char *uri,
+					     const char *mime_type,
+					     const void *bytes, size_t len);
 /* @title, @description, @mime_type may be NULL. */
-BIDE_API enum bide_rc bide_add_resource_link(struct bide_call *call, const char *uri, const char *name, const char *title, const char *description, const char *mime_type);
+BIDE_API enum bide_rc bide_add_resource_link(struct bide_call *call,
+					     const char *uri, const char *name,
+					     const char *title,
+					     const char *description,
+					     const char *mime_type);
 /* structuredContent, stolen; also repeated as a text block when no content was
  * added (server/tools, "Structured Content"). Checked against output_schema. */
 BIDE_API enum bide_rc bide_structured(struct bide_call *call, json_t *value);
@@ -39,7 +54,8 @@ BIDE_API enum bide_rc bide_add_content(struct bide_call *call, json_t *block);
  *
  * Returns BIDE_FAILED: return it. A task becomes "failed".
  */
-BIDE_API enum bide_rc bide_fail(struct bide_call *call, int code, const char *message, json_t *data);
+BIDE_API enum bide_rc bide_fail(struct bide_call *call, int code,
+				const char *message, json_t *data);
 
 #ifdef __cplusplus
 }

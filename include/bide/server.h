@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BIDE_SERVER_H
 #define BIDE_SERVER_H
-#include <stddef.h>
 #include <bide/types.h>
+#include <stddef.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,13 +19,18 @@ struct bide_peer;
  * Returns NULL when memory is short or an argument is empty. One thread
  * builds a server; after bide_main() has begun it does not change.
  */
-BIDE_API struct bide_server *bide_server_new(const char *name, const char *version);
+BIDE_API struct bide_server *bide_server_new(const char *name,
+					     const char *version);
 BIDE_API void bide_server_free(struct bide_server *server); /* accepts NULL */
 
 /* Optional facts for clients; copied. @icons_json: an array of Icon objects. */
-BIDE_API enum bide_rc bide_server_set_title(struct bide_server *server, const char *title);
-BIDE_API enum bide_rc bide_server_set_instructions(struct bide_server *server, const char *text);
-BIDE_API enum bide_rc bide_server_set_icons(struct bide_server *server, const char *icons_json, struct bide_error *reterr);
+BIDE_API enum bide_rc bide_server_set_title(struct bide_server *server,
+					    const char *title);
+BIDE_API enum bide_rc bide_server_set_instructions(struct bide_server *server,
+						   const char *text);
+BIDE_API enum bide_rc bide_server_set_icons(struct bide_server *server,
+					    const char *icons_json,
+					    struct bide_error *reterr);
 
 /**
  * bide_server_set_option - the program's own default for an option.
@@ -34,10 +39,14 @@ BIDE_API enum bide_rc bide_server_set_icons(struct bide_server *server, const ch
  * The configuration file, the environment and the command line win over it.
  * BIDE_INVALID: unknown option or a value out of its range.
  */
-BIDE_API enum bide_rc bide_server_set_option(struct bide_server *server, const char *name, const char *value, struct bide_error *reterr);
+BIDE_API enum bide_rc bide_server_set_option(struct bide_server *server,
+					     const char *name,
+					     const char *value,
+					     struct bide_error *reterr);
 
 /* One request header, or NULL. @name in any case. Borrowed for the callback. */
-BIDE_API const char *bide_peer_header(const struct bide_peer *peer, const char *name);
+BIDE_API const char *bide_peer_header(const struct bide_peer *peer,
+				      const char *name);
 /* The remote address as text. Borrowed for the callback. */
 BIDE_API const char *bide_peer_address(const struct bide_peer *peer);
 
@@ -52,8 +61,11 @@ BIDE_API const char *bide_peer_address(const struct bide_peer *peer);
  * belong to the principal that made them; another one cannot tell them from
  * ones that do not exist.
  */
-typedef enum bide_rc (*bide_identity_fn)(const struct bide_peer *peer, char *principal, size_t cap, void *user);
-BIDE_API enum bide_rc bide_server_set_identity(struct bide_server *server, bide_identity_fn fn, void *user);
+typedef enum bide_rc (*bide_identity_fn)(const struct bide_peer *peer,
+					 char *principal, size_t cap,
+					 void *user);
+BIDE_API enum bide_rc bide_server_set_identity(struct bide_server *server,
+					       bide_identity_fn fn, void *user);
 
 /**
  * bide_server_add_tool - register a tool; everything in @tool is copied.
@@ -63,7 +75,10 @@ BIDE_API enum bide_rc bide_server_set_identity(struct bide_server *server, bide_
  * Names"), a schema that is not valid or points outside itself, a negative
  * time, settings that contradict each other. BIDE_CONFLICT: the name is taken.
  */
-BIDE_API enum bide_rc bide_server_add_tool(struct bide_server *server, const struct bide_tool *tool, struct bide_error *reterr) BIDE_NODISCARD;
+BIDE_API enum bide_rc bide_server_add_tool(struct bide_server *server,
+					   const struct bide_tool *tool,
+					   struct bide_error *reterr)
+	BIDE_NODISCARD;
 
 /**
  * bide_main - the whole command line: serve, tasks, doctor, migrate, version.

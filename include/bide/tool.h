@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BIDE_TOOL_H
 #define BIDE_TOOL_H
+#include <bide/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <bide/types.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,17 +22,20 @@ struct bide_call;
 typedef enum bide_rc (*bide_handler_fn)(struct bide_call *call, void *user);
 
 enum bide_mode {
-	BIDE_EPHEMERAL = 0, /* state travels in requestState; no database write */
-	BIDE_PERSISTENT,    /* a task from its first entry; survives a crash */
-	BIDE_EITHER         /* ephemeral until it calls bide_persist() */
+	BIDE_EPHEMERAL =
+		0,       /* state travels in requestState; no database write */
+	BIDE_PERSISTENT, /* a task from its first entry; survives a crash */
+	BIDE_EITHER      /* ephemeral until it calls bide_persist() */
 };
 enum bide_on_close {
-	BIDE_CLOSE_CANCELS = 0, /* nobody comes back within the grace: cancelled */
+	BIDE_CLOSE_CANCELS =
+		0, /* nobody comes back within the grace: cancelled */
 	BIDE_CLOSE_GOES_ON
 };
 enum bide_without_tasks { /* a caller without io.modelcontextprotocol/tasks */
-	BIDE_DETACH = 0,  /* waits, is sent round, then gets a handle for wait_for_task */
-	BIDE_DEMAND_TASKS /* is refused with -32021 */
+			  BIDE_DETACH = 0,  /* waits, is sent round, then gets a
+					       handle for wait_for_task */
+			  BIDE_DEMAND_TASKS /* is refused with -32021 */
 };
 
 /* What a client can do: declared on each request, never remembered.
@@ -60,7 +63,8 @@ struct bide_tool {
 	const char *title;
 	const char *description;
 	const char *version;       /* on the task; "" when NULL */
-	const char *input_schema;  /* JSON text of an object schema; NULL: no arguments needed */
+	const char *input_schema;  /* JSON text of an object schema; NULL: no
+				      arguments needed */
 	const char *output_schema; /* JSON text; NULL: none */
 	const char *annotations;   /* JSON text of a ToolAnnotations object */
 	const char *icons;         /* JSON text of an array of Icon objects */
@@ -68,12 +72,15 @@ struct bide_tool {
 	void *user;
 
 	enum bide_mode mode;
-	unsigned needs;            /* bide_can bits: without them -32021, before the handler */
-	bool runs_inline;          /* never blocks: run where the request arrived; ephemeral only */
-	bool single_use;           /* ephemeral: a requestState is consumed at most once */
+	unsigned needs;   /* bide_can bits: without them -32021, before the
+			     handler */
+	bool runs_inline; /* never blocks: run where the request arrived;
+			     ephemeral only */
+	bool single_use;  /* ephemeral: a requestState is consumed at most once
+			   */
 	enum bide_on_close on_close;
 	enum bide_without_tasks without_tasks;
-	int64_t ttl_ms;            /* of a task while it lives; 0: unlimited (null) */
+	int64_t ttl_ms; /* of a task while it lives; 0: unlimited (null) */
 	int64_t retention_ms;      /* of its result; 0: option retention */
 	int64_t input_deadline_ms; /* of a question; 0: option input-deadline */
 	int64_t wait_budget_ms;    /* 0: option wait-budget; -1: no wait */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define BIDE_API __attribute__((visibility("default")))
+#define BIDE_API       __attribute__((visibility("default")))
 #define BIDE_NODISCARD __attribute__((warn_unused_result))
 
 /**
@@ -20,21 +20,21 @@ extern "C" {
  */
 enum bide_rc {
 	BIDE_OK = 0,
-	BIDE_PENDING = 1,   /* leave the handler; the call goes on later */
-	BIDE_RUN = 2,       /* bide_step_begin(): do the work, then commit */
-	BIDE_INVALID = -1,  /* bad input; the text says what and where */
+	BIDE_PENDING = 1,  /* leave the handler; the call goes on later */
+	BIDE_RUN = 2,      /* bide_step_begin(): do the work, then commit */
+	BIDE_INVALID = -1, /* bad input; the text says what and where */
 	BIDE_NOT_FOUND = -2,
 	BIDE_CONFLICT = -3,
-	BIDE_LIMIT = -4,    /* a ceiling was reached; the text names it */
-	BIDE_BUSY = -5,     /* try again */
+	BIDE_LIMIT = -4, /* a ceiling was reached; the text names it */
+	BIDE_BUSY = -5,  /* try again */
 	BIDE_NOMEM = -6,
 	BIDE_IO = -7,
-	BIDE_LOST = -8,     /* the claim on this task is gone: stop */
+	BIDE_LOST = -8, /* the claim on this task is gone: stop */
 	BIDE_CANCELLED = -9,
 	BIDE_NO_CAPABILITY = -10, /* this request's client did not declare it */
-	BIDE_UNKNOWN = -11, /* may or may not have been stored */
-	BIDE_MISUSE = -12,  /* the program broke a rule of the API */
-	BIDE_FAILED = -13   /* bide_fail() was called; already recorded */
+	BIDE_UNKNOWN = -11,       /* may or may not have been stored */
+	BIDE_MISUSE = -12,        /* the program broke a rule of the API */
+	BIDE_FAILED = -13         /* bide_fail() was called; already recorded */
 };
 
 /** struct bide_error - caller-owned, fixed size, no heap. */

@@ -5,42 +5,43 @@
  * Every ceiling of bide, in one list. Those marked (option) are defaults that
  * an option of the same name overrides.
  */
-#define LIMIT_JSON_DEPTH 64
-#define LIMIT_BODY_BYTES (4 * 1024 * 1024)      /* (option) one request body */
-#define LIMIT_HEADER_BYTES (32 * 1024)          /* all headers of a request */
-#define LIMIT_CONNECTIONS 4000                  /* (option) */
-#define LIMIT_CONNECTIONS_PER_IP 0              /* (option) 0: none; a proxy is one IP */
-#define LIMIT_SUSPENDED 2000                    /* (option) waiting connections */
-#define LIMIT_WAITS_PER_PRINCIPAL 1000          /* (option) */
+#define LIMIT_JSON_DEPTH              64
+#define LIMIT_BODY_BYTES              (4 * 1024 * 1024) /* (option) one request body */
+#define LIMIT_HEADER_BYTES            (32 * 1024) /* all headers of a request */
+#define LIMIT_CONNECTIONS             4000        /* (option) */
+#define LIMIT_CONNECTIONS_PER_IP      0 /* (option) 0: none; a proxy is one IP */
+#define LIMIT_SUSPENDED               2000 /* (option) waiting connections */
+#define LIMIT_WAITS_PER_PRINCIPAL     1000 /* (option) */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
-#define LIMIT_TASK_IDS_PER_LISTEN 1000
-#define LIMIT_STREAM_QUEUE_BYTES (1024 * 1024)  /* unsent bytes of one stream */
-#define LIMIT_REQUEST_STATE_BYTES (16 * 1024)   /* (option) sealed text */
-#define LIMIT_TASKS_PER_PRINCIPAL 10000         /* (option) not ended */
-#define LIMIT_RESULT_BYTES (4 * 1024 * 1024)    /* a handler's result */
-#define LIMIT_STEP_BYTES (1024 * 1024)          /* one step's result */
-#define LIMIT_STEPS_PER_TASK 100000
-#define LIMIT_QUESTIONS_OPEN 64                 /* of one call at once */
-#define LIMIT_QUESTION_BYTES (256 * 1024)       /* one request or answer */
-#define LIMIT_KEY_BYTES 128                     /* step and question keys */
-#define LIMIT_NAME_BYTES 128                    /* tool names */
-#define LIMIT_PRINCIPAL_BYTES 256
+#define LIMIT_TASK_IDS_PER_LISTEN     1000
+#define LIMIT_STREAM_QUEUE_BYTES      (1024 * 1024) /* unsent bytes of one stream \
+						     */
+#define LIMIT_REQUEST_STATE_BYTES   (16 * 1024)     /* (option) sealed text */
+#define LIMIT_TASKS_PER_PRINCIPAL   10000           /* (option) not ended */
+#define LIMIT_RESULT_BYTES          (4 * 1024 * 1024) /* a handler's result */
+#define LIMIT_STEP_BYTES            (1024 * 1024)     /* one step's result */
+#define LIMIT_STEPS_PER_TASK        100000
+#define LIMIT_QUESTIONS_OPEN        64           /* of one call at once */
+#define LIMIT_QUESTION_BYTES        (256 * 1024) /* one request or answer */
+#define LIMIT_KEY_BYTES             128          /* step and question keys */
+#define LIMIT_NAME_BYTES            128          /* tool names */
+#define LIMIT_PRINCIPAL_BYTES       256
 #define LIMIT_IDEMPOTENCY_KEY_BYTES 256
-#define LIMIT_STATUS_BYTES 1024                 /* a status message */
-#define LIMIT_LOG_DATA_BYTES (16 * 1024)
-#define LIMIT_TOOLS 4096
-#define LIMIT_PAGE_ITEMS 100                    /* of a list page */
-#define LIMIT_INSTANCES 256                     /* on one database */
-#define LIMIT_BATCH_OPS 256                     /* operations in one commit */
+#define LIMIT_STATUS_BYTES          1024 /* a status message */
+#define LIMIT_LOG_DATA_BYTES        (16 * 1024)
+#define LIMIT_TOOLS                 4096
+#define LIMIT_PAGE_ITEMS            100 /* of a list page */
+#define LIMIT_INSTANCES             256 /* on one database */
+#define LIMIT_BATCH_OPS             256 /* operations in one commit */
 #define LIMIT_WAL_FRAMES_CHECKPOINT 1000
-#define LIMIT_WAL_FRAMES_ALARM 20000
-#define LIMIT_SWEEP_ROWS 200
-#define LIMIT_SWEEP_MS 50
-#define LIMIT_CRASHES 3                         /* in a row without progress */
-#define LIMIT_SCHEMA_DEPTH 64
-#define LIMIT_SCHEMA_NODES 10000
-#define LIMIT_VALIDATION_STEPS 1000000
-#define LIMIT_VALIDATION_DEPTH 512              /* nested subschemas applied */
-#define LIMIT_PATTERN_BYTES 8192                /* one pattern of a schema */
-#define LIMIT_PATTERN_STEPS 100000              /* PCRE2 match limit */
+#define LIMIT_WAL_FRAMES_ALARM      20000
+#define LIMIT_SWEEP_ROWS            200
+#define LIMIT_SWEEP_MS              50
+#define LIMIT_CRASHES               3 /* in a row without progress */
+#define LIMIT_SCHEMA_DEPTH          64
+#define LIMIT_SCHEMA_NODES          10000
+#define LIMIT_VALIDATION_STEPS      1000000
+#define LIMIT_VALIDATION_DEPTH      512    /* nested subschemas applied */
+#define LIMIT_PATTERN_BYTES         8192   /* one pattern of a schema */
+#define LIMIT_PATTERN_STEPS         100000 /* PCRE2 match limit */
 #endif

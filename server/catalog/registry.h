@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CATALOG_REGISTRY_H
 #define CATALOG_REGISTRY_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include "bide/tool.h"
 #include "bide/types.h"
 #include "server/base/buf.h"
 #include "server/catalog/json_schema.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 /*
  * What this server offers. Built by one thread before serving, constant
  * afterwards, read by all without locks. Tools keep the order of registration
@@ -15,26 +15,32 @@
  * Resources and prompts join here next.
  */
 struct tool {
-	struct bide_tool def;   /* strings owned by the registry; times as given */
+	struct bide_tool
+		def; /* strings owned by the registry; times as given */
 	struct json_schema *input;  /* compiled; never NULL */
 	struct json_schema *output; /* NULL: none */
-	char *listing;          /* its entry of tools/list: JSON text, made once */
+	char *listing; /* its entry of tools/list: JSON text, made once */
 	size_t listing_len;
-	size_t index;           /* in registration order */
-	bool builtin;           /* wait_for_task: the dispatcher's own */
+	size_t index; /* in registration order */
+	bool builtin; /* wait_for_task: the dispatcher's own */
 };
 struct registry;
 struct registry *registry_new(void);
 void registry_free(struct registry *r);
-/* As bide_server_add_tool(). Also warns (log) where a form or argument name looks like a secret. */
-enum bide_rc registry_add_tool(struct registry *r, const struct bide_tool *def, bool builtin, struct bide_error *reterr);
-const struct tool *registry_tool(const struct registry *r, const char *name); /* hashed; NULL */
+/* As bide_server_add_tool(). Also warns (log) where a form or argument name
+ * looks like a secret. */
+enum bide_rc registry_add_tool(struct registry *r, const struct bide_tool *def,
+			       bool builtin, struct bide_error *reterr);
+const struct tool *registry_tool(const struct registry *r,
+				 const char *name); /* hashed; NULL */
 size_t registry_tools(const struct registry *r);
-const struct tool *registry_tool_at(const struct registry *r, size_t i); /* listing order */
+const struct tool *registry_tool_at(const struct registry *r,
+				    size_t i); /* listing order */
 /*
  * One page of tools/list: the entries joined by commas into @out.
  * @cursor: NULL for the first; opaque text otherwise. @ret_next: "" at the end.
  * BIDE_INVALID: not a cursor of ours.
  */
-enum bide_rc registry_list_tools(const struct registry *r, const char *cursor, struct buf *out, char ret_next[32]);
+enum bide_rc registry_list_tools(const struct registry *r, const char *cursor,
+				 struct buf *out, char ret_next[32]);
 #endif

@@ -14,21 +14,28 @@
  * or is known not to have got out, protocol_finished() comes, once and last.
  */
 struct exchange;
-struct exchange_header { const char *name; const char *value; };
+struct exchange_header {
+	const char *name;
+	const char *value;
+};
 struct exchange_ops {
-	/* One header's value, any case; NULL: absent. Valid until finished. A repeated one was refused at the door. */
+	/* One header's value, any case; NULL: absent. Valid until finished. A
+	 * repeated one was refused at the door. */
 	const char *(*header)(struct exchange *ex, const char *name);
 	/* @body: malloc()ed, moved; NULL for none. @content_type NULL: none. */
-	void (*respond)(struct exchange *ex, int status, const char *content_type, char *body, size_t len, const struct exchange_header *extra, size_t nextra);
+	void (*respond)(struct exchange *ex, int status,
+			const char *content_type, char *body, size_t len,
+			const struct exchange_header *extra, size_t nextra);
 	/* 200 text/event-stream. @comments: send a comment line on silence. */
 	void (*stream_begin)(struct exchange *ex, bool comments);
-	/* One event: "data: <json>\n\n" is made here. False: closed, or the client does not read (its queue is full: it is closed). */
+	/* One event: "data: <json>\n\n" is made here. False: closed, or the
+	 * client does not read (its queue is full: it is closed). */
 	bool (*stream_send)(struct exchange *ex, const char *json, size_t len);
 	void (*stream_end)(struct exchange *ex);
 };
 struct exchange {
 	const struct exchange_ops *ops;
-	const char *method;    /* HTTP's */
+	const char *method; /* HTTP's */
 	const char *body;
 	size_t body_len;
 	const char *principal; /* from the identity source; "" anonymous */

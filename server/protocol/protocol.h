@@ -12,7 +12,8 @@
 struct protocol_options {
 	struct dispatch *dispatch;
 	const struct request_state *state; /* sealing and opening */
-	const char *server_name, *server_version, *server_title, *instructions, *icons_json; /* NULL allowed after the first two */
+	const char *server_name, *server_version, *server_title, *instructions,
+		*icons_json; /* NULL allowed after the first two */
 	int64_t poll_interval_ms;
 	const struct registry *registry;
 };

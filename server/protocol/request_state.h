@@ -12,17 +12,24 @@
 struct request_state;
 struct request_state_options {
 	struct keyring *keys;
-	const char *audience;   /* the deployment's name; copied */
-	size_t max_bytes;       /* of the sealed text */
-	int64_t leeway_ms;      /* for clocks that differ; 0: 30 s */
+	const char *audience; /* the deployment's name; copied */
+	size_t max_bytes;     /* of the sealed text */
+	int64_t leeway_ms;    /* for clocks that differ; 0: 30 s */
 };
-struct request_state *request_state_new(const struct request_state_options *opt);
+struct request_state *
+request_state_new(const struct request_state_options *opt);
 void request_state_free(struct request_state *s);
 /* What the request at hand is: a state is only good for the same. */
-struct request_state_for { const char *principal, *method, *name, *args_digest; };
+struct request_state_for {
+	const char *principal, *method, *name, *args_digest;
+};
 /* NULL: larger than max_bytes, or no memory. malloc()ed. */
-char *request_state_seal(const struct request_state *s, const struct continuation *c, const struct request_state_for *f);
-/* False: refused (logged and counted here). @kind_wait: a wait_for_task handle is
- * wanted: method, name and arguments are not compared, the principal is. */
-bool request_state_open(const struct request_state *s, const char *text, const struct request_state_for *f, bool kind_wait, struct continuation *ret);
+char *request_state_seal(const struct request_state *s,
+			 const struct continuation *c,
+			 const struct request_state_for *f);
+/* False: refused (logged and counted here). @kind_wait: a wait_for_task handle
+ * is wanted: method, name and arguments are not compared, the principal is. */
+bool request_state_open(const struct request_state *s, const char *text,
+			const struct request_state_for *f, bool kind_wait,
+			struct continuation *ret);
 #endif
