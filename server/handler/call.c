@@ -179,6 +179,11 @@ const char *bide_principal(const struct bide_call *call)
 	return call->principal;
 }
 
+int64_t bide_epoch(const struct bide_call *call)
+{
+	return call->epoch;
+}
+
 const char *bide_task_id(const struct bide_call *call)
 {
 	return call->task_id;

@@ -51,6 +51,7 @@ struct bide_call {
 	const char *principal;
 	const char *chain_id;
 	const char *task_id; /* NULL: ephemeral */
+	int64_t epoch;
 	int64_t default_deadline_ms;
 	bool reenter;
 

@@ -33,6 +33,7 @@ static bool copy_strings(struct bide_call *c, const struct run_options *opt)
 {
 	c->principal = call_strdup(c, opt->principal ? opt->principal : "");
 	c->chain_id = call_strdup(c, opt->chain_id ? opt->chain_id : "");
+	c->epoch = opt->epoch;
 	if (opt->task_id)
 		c->task_id = call_strdup(c, opt->task_id);
 	return c->principal && c->chain_id && (!opt->task_id || c->task_id);

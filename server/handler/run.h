@@ -64,6 +64,7 @@ struct run_options {
 	const char *principal; /* these four are copied */
 	const char *chain_id;
 	const char *task_id; /* NULL: ephemeral */
+	int64_t epoch;       /* of the claim; 0: ephemeral */
 	const struct caller *caller;
 	int64_t default_deadline_ms; /* of questions: the tool's, or the
 					option's */
