@@ -28,8 +28,8 @@ static bool items(const struct frame *f, const struct schema_op *op)
 
 	if (rest && schema_is_never(rest) && size > op->u.list.n)
 		return eval_reportf(f, rest->keyword,
-				    "at most %zu items, got %zu", op->u.list.n,
-				    size);
+				    "at most %zu item%s, got %zu", op->u.list.n,
+				    op->u.list.n == 1 ? "" : "s", size);
 	for (size_t i = 0; i < size; i++) {
 		const struct schema_node *node =
 			i < op->u.list.n ? op->u.list.nodes[i] : rest;

@@ -258,19 +258,26 @@ static void add_missing(struct line *l, const struct schema_op *op,
 			const struct value *v)
 {
 	char name[96];
+	unsigned missing = 0;
 	unsigned n = 0;
 
-	add(l, "the property ");
+	for (size_t i = 0; i < op->u.keys.n; i++) {
+		const struct schema_key *k = &op->u.keys.keys[i];
+
+		missing += !json_object_getn(v->json, k->name, k->len);
+	}
+	add(l, missing > 1 ? "the properties " : "the property ");
 	for (size_t i = 0; i < op->u.keys.n; i++) {
 		const struct schema_key *k = &op->u.keys.keys[i];
 
 		if (json_object_getn(v->json, k->name, k->len))
 			continue;
 		schema_quote(k->name, k->len, name, sizeof(name));
-		add(l, n++ ? " and " : "");
+		add(l, n == 0 ? "" : n + 1 == missing ? " and " : ", ");
 		add(l, name);
+		n++;
 	}
-	add(l, n > 1 ? ", which are missing" : ", which is missing");
+	add(l, missing > 1 ? ", which are missing" : ", which is missing");
 }
 
 static const struct {

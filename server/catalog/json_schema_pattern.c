@@ -85,16 +85,18 @@ enum pattern_compiled pattern_compile(struct schema_pattern *p, const char *s,
 	struct buf text;
 	PCRE2_SIZE at = 0;
 	int code = 0;
+	bool short_of_memory;
 
 	if (len > LIMIT_PATTERN_BYTES) {
 		snprintf(why, cap, "it is longer than %d bytes",
 			 LIMIT_PATTERN_BYTES);
 		return PATTERN_BAD;
 	}
-	buf_init(&text, (size_t)LIMIT_PATTERN_BYTES * 64);
+	buf_init(&text, (size_t)LIMIT_PATTERN_BYTES * 128);
 	if (!ecma_translate(s, len, &text, why, cap)) {
+		short_of_memory = text.failed;
 		buf_fini(&text);
-		return text.failed ? PATTERN_NOMEM : PATTERN_BAD;
+		return short_of_memory ? PATTERN_NOMEM : PATTERN_BAD;
 	}
 	p->code = pcre2_compile((PCRE2_SPTR)(text.data ? text.data : ""),
 				text.len, options, &code, &at, NULL);
