@@ -186,7 +186,6 @@ static bool is_ipv6(const char *s, size_t len)
 			if (!is_ipv4(s, (size_t)(end - s)))
 				return false;
 			groups += 2;
-			s = end;
 			break;
 		}
 		groups++;

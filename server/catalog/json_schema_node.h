@@ -171,7 +171,7 @@ struct json_schema {
 	size_t n_docs;
 };
 
-/* ---- compiling ---- */
+/* compiling */
 
 struct schema_pending { /* a reference to resolve when all is registered */
 	struct schema_op *op;

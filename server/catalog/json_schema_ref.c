@@ -42,7 +42,7 @@ bool schema_dialect_of(struct schema_compiler *c, const json_t *json,
 	return true;
 }
 
-/* ---- which node was made of which value ---- */
+/* which node was made of which value */
 
 static size_t slot_of(const struct schema_compiler *c, const json_t *json)
 {
@@ -95,7 +95,7 @@ static struct schema_node *recall(const struct schema_compiler *c,
 	return c->cap_seen ? c->seen[slot_of(c, json)].node : NULL;
 }
 
-/* ---- resources and anchors ---- */
+/* resources and anchors */
 
 struct schema_resource *schema_add_resource(struct schema_compiler *c,
 					    const char *uri, const json_t *json,
@@ -318,7 +318,7 @@ bool schema_want(struct schema_compiler *c, const struct schema_node *node,
 	return true;
 }
 
-/* ---- resolving ---- */
+/* resolving */
 
 static bool unresolved(struct schema_compiler *c,
 		       const struct schema_pending *p, const char *why)
@@ -494,7 +494,7 @@ bool schema_resolve(struct schema_compiler *c)
 	return c->rc == BIDE_OK;
 }
 
-/* ---- a schema that applies itself to the same value for ever ---- */
+/* a schema that applies itself to the same value for ever */
 
 enum { MARK_NEW, MARK_OPEN, MARK_DONE };
 

@@ -71,11 +71,11 @@ static char *remove_dot_segments(char *start, char *end)
 
 	*end = '\0';
 	while (in < end) {
+		/* The slash after "/." begins the next segment. */
 		if (strncmp(in, "../", 3) == 0) {
 			in += 3;
-		} else if (strncmp(in, "./", 2) == 0) {
-			in += 2;
-		} else if (strncmp(in, "/./", 3) == 0) {
+		} else if (strncmp(in, "./", 2) == 0 ||
+			   strncmp(in, "/./", 3) == 0) {
 			in += 2;
 		} else if (strcmp(in, "/.") == 0) {
 			*++in = '/';

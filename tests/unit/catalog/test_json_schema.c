@@ -625,7 +625,7 @@ static void *validate_often(void *arg)
 	struct json_schema *s = arg;
 	json_t *good = json_of(shared_instance);
 	json_t *bad = json_of("{'name':'ABC','next':{}}");
-	uintptr_t wrong = 0;
+	unsigned wrong = 0;
 
 	for (int i = 0; i < 300; i++) {
 		struct json_schema_problem p[2];
@@ -637,7 +637,7 @@ static void *validate_often(void *arg)
 	}
 	json_decref(good);
 	json_decref(bad);
-	return (void *)wrong;
+	return wrong ? s : NULL;
 }
 
 static void test_validate__is_shared_by_threads(void **state)
@@ -676,14 +676,14 @@ void *malloc(size_t size)
 	return may_allocate() ? __libc_malloc(size) : NULL;
 }
 
-void *calloc(size_t n, size_t size)
+void *calloc(size_t nmemb, size_t size)
 {
-	return may_allocate() ? __libc_calloc(n, size) : NULL;
+	return may_allocate() ? __libc_calloc(nmemb, size) : NULL;
 }
 
-void *realloc(void *p, size_t size)
+void *realloc(void *ptr, size_t size)
 {
-	return may_allocate() ? __libc_realloc(p, size) : NULL;
+	return may_allocate() ? __libc_realloc(ptr, size) : NULL;
 }
 
 /* Each allocation is made to fail in turn. */
