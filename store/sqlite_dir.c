@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sqlite_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +20,8 @@
 
 /* Times that a file may appear and vanish under us before we give up. */
 #define OPEN_TRIES 100
+/* A "tmp-" file is somebody's for less than that. */
+#define TEMP_MAX_S 60
 
 /* ---- descriptors that a forked child does not keep ---- */
 
@@ -44,6 +49,7 @@ static void set_hook(void)
 
 void sqlite_fd_lock(void)
 {
+	pthread_once(&hook_once, set_hook);
 	pthread_mutex_lock(&kept_lock);
 }
 
@@ -71,15 +77,6 @@ int sqlite_fd_keep_locked(int fd)
 	return fd;
 }
 
-int sqlite_fd_keep(int fd)
-{
-	pthread_once(&hook_once, set_hook);
-	sqlite_fd_lock();
-	fd = sqlite_fd_keep_locked(fd);
-	sqlite_fd_unlock();
-	return fd;
-}
-
 /* One that is not in the list was closed by the hook, in a child: its number
  * may belong to somebody else by now. */
 void sqlite_fd_close(int fd)
@@ -102,9 +99,8 @@ static int keep_openat(int dirfd, const char *name, int flags)
 {
 	int fd;
 
-	pthread_once(&hook_once, set_hook);
 	sqlite_fd_lock();
-	fd = openat(dirfd, name, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dirfd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 	fd = sqlite_fd_keep_locked(fd < 0 ? -errno : fd);
 	sqlite_fd_unlock();
 	return fd;
@@ -244,7 +240,7 @@ int sqlite_dir_temp(int dirfd, char name[SQLITE_DIR_NAME])
 		snprintf(name, SQLITE_DIR_NAME, "tmp-%d-%u-%llx", (int)getpid(),
 			 atomic_fetch_add(&counter, 1),
 			 (unsigned long long)clock_boot_us());
-		fd = keep_openat(dirfd, name, O_CREAT | O_EXCL);
+		fd = keep_openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL);
 		if (fd != -EEXIST)
 			break;
 	}
@@ -270,6 +266,36 @@ int sqlite_dir_publish(int dirfd, const char *temp, const char *name)
 	return err;
 }
 
+/* One that is being filled is flocked, or is a moment old. */
+static void sweep_one(int dirfd, const char *name)
+{
+	int fd = sqlite_dir_look(dirfd, name);
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) &&
+	    clock_wall_ms() / 1000 - st.st_mtime > TEMP_MAX_S &&
+	    !flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(dirfd, name, 0);
+	sqlite_fd_close(fd);
+}
+
+void sqlite_dir_sweep(int dirfd)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (!strncmp(e->d_name, "tmp-", 4))
+			sweep_one(dirfd, e->d_name);
+	closedir(d);
+}
+
 /* Made under another name first, so that nobody meets the file while its mode
  * and owner are not yet right. */
 int sqlite_dir_file(int dirfd, const char *name, bool create)
@@ -278,7 +304,7 @@ int sqlite_dir_file(int dirfd, const char *name, bool create)
 	int fd = -EIO, err;
 
 	for (int i = 0; i < OPEN_TRIES; i++) {
-		fd = keep_openat(dirfd, name, 0);
+		fd = keep_openat(dirfd, name, O_RDWR);
 		if (fd != -ENOENT || !create)
 			return fd;
 		fd = sqlite_dir_temp(dirfd, temp);
@@ -293,4 +319,27 @@ int sqlite_dir_file(int dirfd, const char *name, bool create)
 			break;
 	}
 	return fd;
+}
+
+int sqlite_dir_look(int dirfd, const char *name)
+{
+	return keep_openat(dirfd, name, O_RDONLY);
+}
+
+void *sqlite_dir_map(int fd, size_t bytes)
+{
+	char path[40];
+	void *p;
+	int own;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, O_RDWR | O_CLOEXEC);
+	if (own < 0)
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
+	close(own);
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_DONTFORK);
+	return p;
 }

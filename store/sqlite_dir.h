@@ -3,6 +3,7 @@
 #define STORE_SQLITE_DIR_H
 #include "bide/types.h"
 #include <stdbool.h>
+#include <stddef.h>
 /*
  * The one directory beside the database, <realpath(db)>.d/, and the files in
  * it. Source: docs/design.md, "One directory beside the database".
@@ -31,6 +32,8 @@ int sqlite_dir_open(const char *realpath_db, bool create,
  * with sqlite_fd_close(). Returns a descriptor or -errno.
  */
 int sqlite_dir_file(int dirfd, const char *name, bool create);
+/* The same for one that is there, read-only (enough for an flock). */
+int sqlite_dir_look(int dirfd, const char *name);
 /*
  * A file that nobody knows yet (its name in @name begins with "tmp-"), to be
  * filled and then given its name: publish returns 0, or -errno (-EEXIST when
@@ -38,15 +41,24 @@ int sqlite_dir_file(int dirfd, const char *name, bool create);
  */
 int sqlite_dir_temp(int dirfd, char name[SQLITE_DIR_NAME]);
 int sqlite_dir_publish(int dirfd, const char *temp, const char *name);
+/* Removes "tmp-" files that their makers left behind by dying. */
+void sqlite_dir_sweep(int dirfd);
 /* Owner and mode as above for what was made by name (a socket). 0 or -errno. */
 int sqlite_dir_fit(int dirfd, const char *name);
+
+/*
+ * Maps @bytes of an open file, shared, readable and writable, through an open
+ * file description of the mapping's own: a mapping pins the one it is made
+ * from, and with it an flock. A forked child does not get it. NULL on failure
+ * (errno). The file must be long enough: beyond its end lies SIGBUS.
+ */
+void *sqlite_dir_map(int fd, size_t bytes);
 
 /*
  * Descriptors that a child which forks and does not exec must not keep: it
  * would keep its parent's flock alive, and its sockets. An atfork hook closes
  * them in the child. Any thread.
  */
-int sqlite_fd_keep(int fd);   /* takes a fresh fd (or -errno); returns it */
 void sqlite_fd_close(int fd); /* accepts < 0 */
 /*
  * fork() waits while this is held: around the making of a descriptor that is

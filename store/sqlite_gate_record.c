@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sqlite_gate_record.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "store/sqlite_dir.h"
 
 /* The layout is shared by all processes on the database, of all versions:
  * frozen. Words in native order, for it never leaves the machine. */
@@ -41,27 +41,10 @@ static int allocate(int fd)
 		       : -1;
 }
 
-/* Through an open file description of its own: a mapping pins the one it was
- * made from, and with it an flock. */
 struct gate_record *gate_record_map(int fd)
 {
-	char path[40];
-	void *p = MAP_FAILED;
-	int own;
-
-	if (allocate(fd))
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own = open(path, O_RDWR | O_CLOEXEC);
-	if (own < 0)
-		return NULL;
-	p = mmap(NULL, sizeof(struct gate_record), PROT_READ | PROT_WRITE,
-		 MAP_SHARED, own, 0);
-	close(own);
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, sizeof(struct gate_record), MADV_DONTFORK);
-	return p;
+	return allocate(fd) ? NULL
+			    : sqlite_dir_map(fd, sizeof(struct gate_record));
 }
 
 void gate_record_unmap(struct gate_record *r)

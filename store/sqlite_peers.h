@@ -34,6 +34,8 @@ struct peers_options {
 	int64_t lease_ms; /* >= 30; the lease is renewed every third of it */
 	int64_t poll_ms;  /* >= 1; pause of on_poll, and probe of the flocks */
 	/*
+	 * All three callbacks are needed.
+	 *
 	 * Something may have changed: @n tasks by id, @work may be claimable,
 	 * and with @everything no telling what (a queue ran over, or the start;
 	 * it includes work). Several datagrams are drained into one call. The
@@ -50,7 +52,8 @@ struct peers_options {
 	 * process lives (stopped, starved); if that one beats again it is a
 	 * peer as before, and its next silence is told again.
 	 * Once per death. The files of one that ended stay until the store has
-	 * made its death durable and says so with peers_buried().
+	 * made its death durable and says so with peers_buried(). One that
+	 * left with peers_leave() is not told: it had released its claims.
 	 */
 	void (*on_dead)(void *user, int64_t instance, bool crashed);
 	void *user;
@@ -60,8 +63,9 @@ struct peers_options {
  * peers_join - makes the files, starts the threads.
  * Files left behind under the same number by a dead process are replaced;
  * BIDE_CONFLICT when a live one has the number.
- * Returns BIDE_OK; BIDE_CONFLICT, BIDE_IO, BIDE_INVALID, BIDE_NOMEM,
- * BIDE_LIMIT (LIMIT_INSTANCES).
+ * Beyond LIMIT_INSTANCES files the rest is logged and not watched.
+ * Returns BIDE_OK; BIDE_CONFLICT, BIDE_IO, BIDE_INVALID, BIDE_NOT_FOUND (no
+ * database), BIDE_NOMEM, BIDE_LIMIT (more than LIMIT_TOOLS tools).
  */
 enum bide_rc peers_join(const struct peers_options *opt, struct peers **ret,
 			struct bide_error *reterr) BIDE_NODISCARD;
@@ -69,7 +73,8 @@ enum bide_rc peers_join(const struct peers_options *opt, struct peers **ret,
  * released its claims before. NULL is accepted. */
 void peers_leave(struct peers *p);
 
-/* Any thread; one atomic store each. */
+/* Any thread; one atomic operation each. Idle is 0 until set: a peer that does
+ * not say so is not rung for work. */
 void peers_set_idle(struct peers *p, int idle);
 void peers_set_draining(struct peers *p);
 
@@ -102,7 +107,8 @@ void peers_ring_all(struct peers *p);
 /*
  * The store's reply to on_dead() of an instance whose process ended: with
  * @durable its claims are returned and its files go; without, on_dead() comes
- * again at a later poll. Of one that is only silent: no effect. Any thread.
+ * again at the next poll. Of one that is only silent: no effect. Any thread,
+ * the callback too.
  */
 void peers_buried(struct peers *p, int64_t instance, bool durable);
 

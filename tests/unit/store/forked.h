@@ -111,28 +111,68 @@ struct child_side {
 	int out, in;
 };
 
-static inline void
-child_start(struct child *c, void (*fn)(struct child_side *, void *), void *arg)
+static inline void child_pipes(struct child *c, struct child_side *s)
 {
 	int out[2], in[2];
 
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	c->out = out[0];
+	c->in = in[1];
+	s->out = out[1];
+	s->in = in[0];
+}
+
+typedef void child_fn(struct child_side *, void *);
+
+static inline void child_start(struct child *c, child_fn *fn, void *arg)
+{
+	struct child_side s;
+
+	child_pipes(c, &s);
 	c->pid = fork();
 	assert_true(c->pid >= 0);
 	if (c->pid == 0) {
-		struct child_side s = {out[1], in[0]};
-
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(out[0]);
-		close(in[1]);
+		close(c->out);
+		close(c->in);
 		fn(&s, arg);
 		_exit(0);
 	}
-	close(out[1]);
-	close(in[0]);
-	c->out = out[0];
-	c->in = in[1];
+	close(s.out);
+	close(s.in);
+}
+
+/* For children with threads (ThreadSanitizer has none after a fork): this
+ * program again, which calls child_side_of() when it has arguments. */
+static inline void child_exec(struct child *c, char *arg1, char *arg2)
+{
+	struct child_side s;
+	char fds[32];
+	char *argv[] = {fds, fds, arg1, arg2, NULL};
+
+	child_pipes(c, &s);
+	snprintf(fds, sizeof(fds), "%d %d", s.out, s.in);
+	c->pid = fork();
+	assert_true(c->pid >= 0);
+	if (c->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fcntl(s.out, F_SETFD, 0);
+		fcntl(s.in, F_SETFD, 0);
+		execv("/proc/self/exe", argv);
+		_exit(9);
+	}
+	close(s.out);
+	close(s.in);
+}
+
+static inline struct child_side child_side_of(char **argv)
+{
+	struct child_side s = {-1, -1};
+
+	if (sscanf(argv[1], "%d %d", &s.out, &s.in) != 2)
+		_exit(9);
+	return s;
 }
 
 static inline void child_say(struct child_side *s, char what)
