@@ -359,6 +359,7 @@ struct store_op {
 	void (*done)(struct store_op *op, void *user); /* may be NULL */
 	void *user;
 	struct store_op *next; /* the store's while submitted */
+	int64_t submitted_ms;  /* the store's: database time */
 };
 
 struct store; /* one per process and database */
@@ -441,7 +442,7 @@ struct store_task {
 	int64_t created_ms, updated_ms, ended_ms; /* 0: not yet */
 	int64_t ttl_ms;      /* as announced now; -1: null */
 	int64_t wake_at_ms, abandon_at_ms; /* 0: none */
-	int64_t version;     /* rises with every change */
+	int64_t version;     /* rises with every change a caller can see */
 	double progress, total; /* NAN: none */
 	char *progress_message, *status;
 	char *caller;
