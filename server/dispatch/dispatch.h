@@ -113,6 +113,8 @@ struct request {
 /* Of a tools/call's params.arguments, canonical; made when first wanted, by
  * whoever has the request at that moment. */
 const char *request_args_digest(struct request *rq);
+/* An object of objects (mrtr.mdx "InputResponses"), or nothing. */
+bool request_responses_valid(const json_t *responses);
 /* The text of -32602 for a handle whose task is gone: the frozen one of
  * request_state.h. */
 #define DISPATCH_STATE_REFUSED "requestState was not accepted"
@@ -124,6 +126,7 @@ struct dispatch_options {
 	int state_rounds;
 	bool wait_for_task;
 	size_t max_waits_per_principal;
+	bool reenter;              /* debug-reenter, for ephemeral calls */
 };
 /* Registers the dispatcher's own tools (wait_for_task), listed last. Called by
  * the top once, before anything is started, when wait_for_task is on. */

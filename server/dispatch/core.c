@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/base/fault.h"
+#include "server/base/jsontext.h"
+#include "server/base/metrics.h"
+#include "server/base/utf8.h"
+#include "server/dispatch/core.h"
+#include "server/security/keyring.h"
+
+const char *core_string(const struct request *rq, const char *name)
+{
+	return json_string_value(json_object_get(rq->params, name));
+}
+
+static const char *tool_name(const struct request *rq)
+{
+	const char *name = core_string(rq, "name");
+
+	return name != NULL ? name : "";
+}
+
+void core_done(struct dispatch *d, struct request *rq, const struct outcome *o)
+{
+	if (__builtin_expect(fault_armed, 0) &&
+	    strcmp(rq->method, "tools/call") == 0)
+		(void)FAULT_ON("dispatch.reply", tool_name(rq));
+	if (o->kind == OUTCOME_ERROR || o->kind == OUTCOME_ERROR_TEXT)
+		metric_add(METRIC_RPC_ERRORS, 1);
+	rq->reply->done(rq, o);
+	/* The last touch: dispatch_free() may follow. */
+	atomic_fetch_sub(&d->open, 1);
+}
+
+void core_error(struct dispatch *d, struct request *rq, int code,
+		const char *fmt, ...)
+{
+	struct outcome o = {.kind = OUTCOME_ERROR, .code = code};
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* It may be cut, but not within a character. */
+	text[utf8_prefix(text, strlen(text))] = '\0';
+	o.message = text;
+	core_done(d, rq, &o);
+}
+
+void core_no_memory(struct dispatch *d, struct request *rq)
+{
+	core_error(d, rq, CORE_INTERNAL, "The server is out of memory");
+}
+
+void core_missing(struct dispatch *d, struct request *rq, unsigned missing,
+		  const struct delivery *v)
+{
+	struct outcome o = {
+		.kind = OUTCOME_ERROR,
+		.code = CORE_CAPABILITY,
+		.message = "Missing required client capability",
+	};
+
+	if (v != NULL)
+		o.delivery = *v;
+	o.data = json_pack("{s:o}", "requiredCapabilities",
+			   caller_required(missing));
+	core_done(d, rq, &o);
+	json_decref(o.data);
+}
+
+void core_tool_error(struct dispatch *d, struct request *rq,
+		     const struct delivery *v, const char *text)
+{
+	struct outcome o = {.kind = OUTCOME_RESULT};
+	struct buf b = {0};
+
+	if (v != NULL)
+		o.delivery = *v;
+	(void)buf_addstr(&b, "{\"content\":[{\"type\":\"text\",\"text\":");
+	(void)jsontext_write_string(text, strlen(text), &b);
+	(void)buf_addstr(&b, "}],\"isError\":true}");
+	o.text = b.data;
+	o.len = b.len;
+	if (b.failed)
+		core_no_memory(d, rq);
+	else
+		core_done(d, rq, &o);
+	buf_fini(&b);
+}
+
+void core_store_failed(struct dispatch *d, struct request *rq,
+		       enum store_outcome outcome)
+{
+	if (outcome == STORE_UNKNOWN)
+		core_error(d, rq, CORE_INTERNAL,
+			   "It is not known whether this was stored; "
+			   "the same request may be sent again");
+	else
+		core_error(d, rq, CORE_INTERNAL,
+			   "The database did not take this; try again later");
+}
+
+int64_t core_budget_ms(const struct dispatch *d, const struct tool *t)
+{
+	int64_t ms = t != NULL ? t->def.wait_budget_ms : 0;
+
+	if (ms == 0)
+		ms = d->opt.wait_budget_ms;
+	return ms > 0 ? ms : 0;
+}

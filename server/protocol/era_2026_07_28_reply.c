@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/clock.h"
+#include "server/base/jsontext.h"
+#include "server/base/metrics.h"
+#include "server/protocol/call.h"
+
+/*
+ * How outcomes and notifications look in 2026-07-28. Prepared text is spliced:
+ * a handler's result, a stored payload, the list of tools are not read again.
+ */
+#define SUBSCRIPTION "\"io.modelcontextprotocol/subscriptionId\":"
+#define LIST_TTL_MS  300000 /* tools change with the program only */
+
+static void add_member(struct buf *b, const char *name, const char *value)
+{
+	if (value == NULL)
+		return;
+	(void)buf_addf(b, ",\"%s\":", name);
+	(void)jsontext_write_string(value, strlen(value), b);
+}
+
+/* The members of "{..}", each after a comma. */
+static void splice(struct buf *b, const char *object, size_t len)
+{
+	if (len <= 2)
+		return;
+	(void)buf_addc(b, ',');
+	(void)buf_add(b, object + 1, len - 2);
+}
+
+/* ---- results ---- */
+static void open_result(const struct call *c, struct buf *b, const char *type)
+{
+	jsonrpc_open(b, c->msg.id, c->msg.id_len);
+	(void)buf_addstr(b, "\"result\":{\"resultType\":\"");
+	(void)buf_addstr(b, type);
+	(void)buf_addc(b, '"');
+}
+
+static void close_result(const struct call *c, struct buf *b)
+{
+	(void)buf_addstr(b, ",\"_meta\":{");
+	(void)buf_addstr(b, c->p->info);
+	(void)buf_addstr(b, "}}}");
+}
+
+static void write_tools(struct buf *b, const struct outcome *o)
+{
+	(void)buf_addstr(b, ",\"tools\":[");
+	(void)buf_add(b, o->text, o->len);
+	(void)buf_addc(b, ']');
+	if (o->cursor != NULL && *o->cursor != '\0')
+		add_member(b, "nextCursor", o->cursor);
+	(void)buf_addf(b, ",\"ttlMs\":%d,\"cacheScope\":\"public\"",
+		       LIST_TTL_MS);
+}
+
+/* ---- tasks ---- */
+static const char *status_of(const struct store_task *t)
+{
+	switch (t->state) {
+	case STORE_READY:
+	case STORE_RUNNING:
+	case STORE_WAITING:
+		return t->ninputs > 0 ? "input_required" : "working";
+	case STORE_COMPLETED:
+		return "completed";
+	case STORE_FAILED:
+		return "failed";
+	case STORE_CANCELLED:
+		return "cancelled";
+	}
+	return "working";
+}
+
+static int64_t poll_ms(const struct call *c, const struct store_task *t)
+{
+	const struct tool *tool = registry_tool(c->p->opt.registry, t->tool);
+
+	if (tool != NULL && tool->def.poll_interval_ms > 0)
+		return tool->def.poll_interval_ms;
+	return c->p->opt.poll_interval_ms;
+}
+
+/* The members of a Task (tasks.md "Tasks"), each after a comma. */
+static void write_task(const struct call *c, struct buf *b,
+		       const struct store_task *t)
+{
+	char created[32];
+	char updated[32];
+
+	clock_iso8601(t->created_ms, created, sizeof(created));
+	clock_iso8601(t->updated_ms, updated, sizeof(updated));
+	(void)buf_addf(b, ",\"taskId\":\"%s\",\"status\":\"%s\"", t->token,
+		       status_of(t));
+	if (t->status != NULL && *t->status != '\0')
+		add_member(b, "statusMessage", t->status);
+	(void)buf_addf(b, ",\"createdAt\":\"%s\",\"lastUpdatedAt\":\"%s\"",
+		       created, updated);
+	if (t->ttl_ms < 0)
+		(void)buf_addstr(b, ",\"ttlMs\":null");
+	else
+		(void)buf_addf(b, ",\"ttlMs\":%" PRId64,
+			       t->ttl_ms > 0 ? t->ttl_ms : 1);
+	(void)buf_addf(b, ",\"pollIntervalMs\":%" PRId64, poll_ms(c, t));
+}
+
+static void write_inputs(struct buf *b, const struct store_task *t)
+{
+	size_t i;
+
+	(void)buf_addstr(b, ",\"inputRequests\":{");
+	for (i = 0; i < t->ninputs; i++) {
+		if (i > 0)
+			(void)buf_addc(b, ',');
+		(void)jsontext_write_string(t->inputs[i].wire_key,
+					    strlen(t->inputs[i].wire_key), b);
+		(void)buf_addc(b, ':');
+		(void)buf_addstr(b, t->inputs[i].request);
+	}
+	(void)buf_addc(b, '}');
+}
+
+/* A DetailedTask: what the plain call would have given stands in it. */
+static void write_detailed(const struct call *c, struct buf *b,
+			   const struct store_task *t)
+{
+	write_task(c, b, t);
+	if (store_state_ended(t->state)) {
+		if (t->payload == NULL || t->state == STORE_CANCELLED)
+			return;
+		if (t->state == STORE_FAILED) {
+			(void)buf_addstr(b, ",\"error\":");
+			(void)buf_addstr(b, t->payload);
+			return;
+		}
+		(void)buf_addstr(b, ",\"result\":{\"resultType\":\"complete\"");
+		splice(b, t->payload, strlen(t->payload));
+		(void)buf_addc(b, '}');
+	} else if (t->ninputs > 0) {
+		write_inputs(b, t);
+	}
+}
+
+/* ---- outcomes ---- */
+static struct request_state_for state_for(struct request *rq)
+{
+	const char *name =
+		json_string_value(json_object_get(rq->params, "name"));
+
+	return (struct request_state_for){
+		.principal = rq->principal,
+		.method = rq->method,
+		.name = name != NULL ? name : "",
+		.args_digest = request_args_digest(rq),
+	};
+}
+
+static char *seal(struct request *rq, const struct continuation *next)
+{
+	struct call *c = (struct call *)rq;
+	struct request_state_for f = state_for(rq);
+
+	return request_state_seal(c->p->opt.state, next, &f);
+}
+
+static bool open_wait(struct request *rq, const char *text,
+		      struct continuation *ret)
+{
+	struct call *c = (struct call *)rq;
+	struct request_state_for f = state_for(rq);
+
+	return request_state_open(c->p->opt.state, text, &f, true, ret);
+}
+
+static int write_error(struct call *c, struct buf *b, int code,
+		       const char *message, const json_t *data)
+{
+	jsonrpc_error(b, c->msg.id, c->msg.id_len, code, message, data);
+	return code == JSONRPC_CAPABILITY  ? 400
+	       : code == JSONRPC_NO_METHOD ? 404
+					   : 200;
+}
+
+static int write_round(struct call *c, struct buf *b, const struct outcome *o)
+{
+	char *state = seal(&c->rq, o->next);
+
+	if (state == NULL)
+		return write_error(c, b, JSONRPC_INTERNAL,
+				   "The state of this call is too large to be "
+				   "sent round; its tool must persist "
+				   "(bide_persist)",
+				   NULL);
+	open_result(c, b, "input_required");
+	(void)buf_addstr(b, ",\"inputRequests\":");
+	(void)buf_add(b, o->text, o->len);
+	(void)buf_addf(b, ",\"requestState\":\"%s\"", state);
+	close_result(c, b);
+	free(state);
+	return 200;
+}
+
+static int write_plain(struct call *c, struct buf *b, const struct outcome *o)
+{
+	open_result(c, b, o->kind == OUTCOME_TASK ? "task" : "complete");
+	if (o->kind == OUTCOME_RESULT)
+		splice(b, o->text, o->len);
+	else if (o->kind == OUTCOME_TOOLS)
+		write_tools(b, o);
+	else if (o->kind == OUTCOME_TASK)
+		write_task(c, b, o->task);
+	else if (o->kind == OUTCOME_TASK_STATE)
+		write_detailed(c, b, o->task);
+	close_result(c, b);
+	return 200;
+}
+
+static int write_outcome(struct call *c, struct buf *b, const struct outcome *o)
+{
+	switch (o->kind) {
+	case OUTCOME_RESULT:
+	case OUTCOME_TASK:
+	case OUTCOME_TASK_STATE:
+	case OUTCOME_EMPTY:
+	case OUTCOME_TOOLS:
+		return write_plain(c, b, o);
+	case OUTCOME_NEEDS_INPUT:
+		return write_round(c, b, o);
+	case OUTCOME_DISCOVER:
+		open_result(c, b, "complete");
+		(void)buf_addstr(b, c->p->discover);
+		(void)buf_addstr(b, "}}");
+		return 200;
+	case OUTCOME_ERROR:
+		return write_error(c, b, o->code, o->message, o->data);
+	case OUTCOME_ERROR_TEXT:
+		jsonrpc_open(b, c->msg.id, c->msg.id_len);
+		(void)buf_addstr(b, "\"error\":");
+		(void)buf_add(b, o->text, o->len);
+		(void)buf_addc(b, '}');
+		return 200;
+	case OUTCOME_LISTEN_END:
+		open_result(c, b, "complete");
+		(void)buf_addstr(b, ",\"_meta\":{" SUBSCRIPTION);
+		(void)buf_add(b, c->msg.id, c->msg.id_len);
+		(void)buf_addc(b, ',');
+		(void)buf_addstr(b, c->p->info);
+		(void)buf_addstr(b, "}}}");
+		return 200;
+	}
+	return 500;
+}
+
+static void done(struct request *rq, const struct outcome *o)
+{
+	struct call *c = (struct call *)rq;
+	struct buf b = {0};
+	int status;
+
+	/* One allocation for nearly every answer. */
+	(void)buf_room(&b, o->len + 512);
+	status = write_outcome(c, &b, o);
+	c->delivery = o->delivery;
+	call_answer(c, status, &b);
+}
+
+/* ---- notifications ---- */
+static void add_number(struct buf *b, const char *name, double v)
+{
+	(void)buf_addf(b, ",\"%s\":", name);
+	if (fabs(v) < 9007199254740992.0 && v == floor(v))
+		(void)buf_addf(b, "%" PRId64, (int64_t)v);
+	else
+		(void)jsontext_write_real(v, b);
+}
+
+static void progress(struct request *rq, double value, double total,
+		     const char *message)
+{
+	struct call *c = (struct call *)rq;
+	struct buf b = {0};
+
+	if (!rq->wants_progress || !isfinite(value))
+		return;
+	(void)buf_addf(&b,
+		       "{\"jsonrpc\":\"2.0\","
+		       "\"method\":\"notifications/progress\","
+		       "\"params\":{\"progressToken\":%s",
+		       c->progress_token);
+	add_number(&b, "progress", value);
+	if (isfinite(total) && total > 0)
+		add_number(&b, "total", total);
+	add_member(&b, "message", message);
+	(void)buf_addstr(&b, "}}");
+	mutex_lock(&c->lock);
+	/* It must rise with each one (patterns/progress). */
+	if (value > c->last_progress && !b.failed) {
+		c->last_progress = value;
+		call_stream_locked(c, &b);
+	}
+	mutex_unlock(&c->lock);
+	buf_fini(&b);
+}
+
+static void log_line(struct request *rq, int level, const char *logger,
+		     const char *data)
+{
+	struct call *c = (struct call *)rq;
+	struct buf b = {0};
+
+	if (rq->log_level < 0 || level < rq->log_level || level > 7)
+		return;
+	(void)buf_addf(&b,
+		       "{\"jsonrpc\":\"2.0\","
+		       "\"method\":\"notifications/message\","
+		       "\"params\":{\"level\":\"%s\"",
+		       era_2026_07_28_levels[level]);
+	add_member(&b, "logger", logger);
+	(void)buf_addf(&b, ",\"data\":%s}}", data);
+	call_stream(c, &b);
+	buf_fini(&b);
+}
+
+static void listening(struct request *rq, const char *const *tokens, size_t n)
+{
+	struct call *c = (struct call *)rq;
+	const json_t *filter = json_object_get(rq->params, "notifications");
+	struct buf b = {0};
+	size_t i;
+
+	(void)buf_addstr(&b, "{\"jsonrpc\":\"2.0\",\"method\":"
+			     "\"notifications/subscriptions/acknowledged\","
+			     "\"params\":{\"_meta\":{" SUBSCRIPTION);
+	(void)buf_add(&b, c->msg.id, c->msg.id_len);
+	(void)buf_addstr(&b, "},\"notifications\":{");
+	if (json_object_get(filter, "taskIds") != NULL) {
+		(void)buf_addstr(&b, "\"taskIds\":[");
+		for (i = 0; i < n; i++)
+			(void)buf_addf(&b, "%s\"%s\"", i > 0 ? "," : "",
+				       tokens[i]);
+		(void)buf_addc(&b, ']');
+	}
+	(void)buf_addstr(&b, "}}}");
+	call_stream(c, &b);
+	buf_fini(&b);
+}
+
+static void task_changed(struct request *rq, const struct store_task *t)
+{
+	struct call *c = (struct call *)rq;
+	struct buf b = {0};
+
+	(void)buf_addstr(&b, "{\"jsonrpc\":\"2.0\","
+			     "\"method\":\"notifications/tasks\","
+			     "\"params\":{\"_meta\":{" SUBSCRIPTION);
+	(void)buf_add(&b, c->msg.id, c->msg.id_len);
+	(void)buf_addc(&b, '}');
+	write_detailed(c, &b, t);
+	(void)buf_addstr(&b, "}}");
+	call_stream(c, &b);
+	buf_fini(&b);
+}
+
+const struct reply_ops era_2026_07_28_reply = {
+	.done = done,
+	.progress = progress,
+	.log = log_line,
+	.listening = listening,
+	.task_changed = task_changed,
+	.seal = seal,
+	.open_wait = open_wait,
+};
+
+/* ---- made once ---- */
+static void add_info(struct buf *b, const struct protocol_options *o, bool all)
+{
+	(void)buf_addstr(b,
+			 "\"io.modelcontextprotocol/serverInfo\":{\"name\":");
+	(void)jsontext_write_string(o->server_name, strlen(o->server_name), b);
+	add_member(b, "version", o->server_version);
+	if (all) {
+		add_member(b, "title", o->server_title);
+		if (o->icons_json != NULL)
+			(void)buf_addf(b, ",\"icons\":%s", o->icons_json);
+	}
+	(void)buf_addc(b, '}');
+}
+
+bool era_2026_07_28_prepare(struct protocol *p)
+{
+	struct buf b = {0};
+
+	add_info(&b, &p->opt, false);
+	p->info = buf_take(&b, NULL);
+	(void)buf_addstr(&b, ",\"supportedVersions\":[\"2026-07-28\"],"
+			     "\"capabilities\":{\"tools\":{},\"logging\":{},"
+			     "\"extensions\":{"
+			     "\"io.modelcontextprotocol/tasks\":{}}}");
+	add_member(&b, "instructions", p->opt.instructions);
+	(void)buf_addstr(&b, ",\"ttlMs\":3600000,\"cacheScope\":\"public\","
+			     "\"_meta\":{");
+	add_info(&b, &p->opt, true);
+	(void)buf_addc(&b, '}');
+	p->discover = buf_take(&b, NULL);
+	return p->info != NULL && p->discover != NULL;
+}
