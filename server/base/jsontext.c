@@ -97,6 +97,22 @@ static bool add_escape(struct buf *out, unsigned char c)
 	return add(out, text, len);
 }
 
+/* How many bytes from @s are whole characters beyond ASCII: what follows them
+ * may need an escape. */
+static size_t high_run(const char *s, size_t len)
+{
+	size_t i = 0;
+	size_t n;
+
+	while (i < len && (unsigned char)s[i] >= 0x80) {
+		n = utf8_sequence(s + i, len - i);
+		if (!n)
+			break;
+		i += n;
+	}
+	return i;
+}
+
 /* What stands where a plain run ended; returns the bytes eaten, 0: refused. */
 static size_t add_special(struct buf *out, const char *s, size_t len)
 {
@@ -104,7 +120,7 @@ static size_t add_special(struct buf *out, const char *s, size_t len)
 	size_t n = 1;
 
 	if (c >= 0x80) {
-		n = utf8_prefix(s, len);
+		n = high_run(s, len);
 		return n && add(out, s, n) ? n : 0;
 	}
 	return c && add_escape(out, c) ? n : 0;

@@ -90,6 +90,14 @@ static void test_write__escapes_only_what_json_requires(void **state)
 	written(json_pack("{s:i}", "k\"\n", 1), "{\"k\\\"\\n\":1}");
 }
 
+/* Fault: everything after a character beyond ASCII went out as it was. */
+static void test_write__escapes_after_what_is_not_ascii(void **state)
+{
+	(void)state;
+	written(json_string("\xC3\xA9\"\\\n\xE2\x80\xA8\"x"),
+		"\"\xC3\xA9\\\"\\\\\\n\xE2\x80\xA8\\\"x\"");
+}
+
 /* Each byte value at each place of a word, against one written one by one. */
 static void test_write__every_byte_at_every_place(void **state)
 {
@@ -319,7 +327,7 @@ static void test_canonical__an_object_larger_than_the_stack(void **state)
 	json_t *v = json_object();
 	struct buf b = {0};
 	struct buf want = {0};
-	char key[8];
+	char key[16];
 
 	(void)state;
 	for (int i = 99; i >= 0; i--) {
@@ -360,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_write__compact_and_in_insertion_order),
 		cmocka_unit_test(test_write__appends_to_what_is_there),
 		cmocka_unit_test(test_write__escapes_only_what_json_requires),
+		cmocka_unit_test(test_write__escapes_after_what_is_not_ascii),
 		cmocka_unit_test(test_write__every_byte_at_every_place),
 		cmocka_unit_test(test_write_real__shortest_and_still_a_real),
 		cmocka_unit_test(test_write_real__every_real_is_read_back),
