@@ -144,7 +144,8 @@ struct run_question *record_question(const struct bide_call *c,
 /* A new one, zeroed but for its key. NULL: no memory. */
 struct run_question *record_add_question(struct bide_call *c, const char *key);
 void record_drop_unasked(struct bide_call *c);
-/* An open question past its deadline becomes EXPIRED. */
+/* An open question of an ephemeral call past its deadline becomes EXPIRED; in
+ * a task the store alone says so, for it may have taken the answer. */
 void record_expire(struct bide_call *c, struct run_question *q);
 void record_free(struct bide_call *c);
 
