@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subscriptions/listen with taskIds, across instances; draining.
+ * CONFORMANCE section 3, 45, 46, 49, 66; CASES 47, 52-54, 56.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "tests/e2e/lib/client.h"
+#include "tests/e2e/lib/server.h"
+
+static struct scratch *scratch;
+static struct server *one;
+static struct server *two;
+static const char *const quick[] = {"--test-identity", "--keep-alive", "200",
+				    NULL};
+
+static int setup(void **state)
+{
+	(void)state;
+	scratch = scratch_new();
+	one = server_start(scratch, quick);
+	two = server_start(scratch, quick);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	server_free(one);
+	server_free(two);
+	scratch_free(scratch);
+	return 0;
+}
+
+static struct ask as(struct server *v, const char *who)
+{
+	struct ask a = {.url = v->url, .principal = who, .can = CAN_TASKS};
+
+	return a;
+}
+
+/* A listener in a thread: collects messages, wakes whoever waits for one. */
+struct listener {
+	struct ask a;
+	json_t *filter;
+	json_t *id;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	json_t *messages; /* all, in order */
+	bool leave;
+	bool over;
+	struct reply *r;
+};
+
+static bool on_message(void *user, json_t *m)
+{
+	struct listener *l = user;
+	bool stay;
+
+	pthread_mutex_lock(&l->lock);
+	(void)json_array_append(l->messages, m);
+	stay = !l->leave;
+	pthread_cond_broadcast(&l->more);
+	pthread_mutex_unlock(&l->lock);
+	return stay;
+}
+
+static void *listen_thread(void *arg)
+{
+	struct listener *l = arg;
+	struct reply *r = rpc(&l->a, "subscriptions/listen", NULL,
+			      json_pack("{s:O}", "notifications", l->filter));
+
+	pthread_mutex_lock(&l->lock);
+	l->r = r;
+	l->over = true;
+	pthread_cond_broadcast(&l->more);
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+static void listener_start(struct listener *l, struct ask a, json_t *filter)
+{
+	memset(l, 0, sizeof(*l));
+	l->a = a;
+	l->filter = filter;
+	l->id = json_integer(1785000000123);
+	l->a.id = l->id;
+	l->a.event = on_message;
+	l->a.user = l;
+	l->messages = json_array();
+	(void)pthread_mutex_init(&l->lock, NULL);
+	(void)pthread_cond_init(&l->more, NULL);
+	assert_int_equal(pthread_create(&l->thread, NULL, listen_thread, l), 0);
+}
+
+static bool is_state(const json_t *m, const char *task, const char *status)
+{
+	const json_t *p = json_object_get(m, "params");
+	const char *id = json_string_value(json_object_get(p, "taskId"));
+	const char *st = json_string_value(json_object_get(p, "status"));
+
+	return id != NULL && st != NULL && strcmp(id, task) == 0 &&
+	       strcmp(st, status) == 0;
+}
+
+/* Waits for a notification; its message (borrowed), or NULL. */
+static const json_t *listener_await(struct listener *l, const char *task,
+				    const char *status)
+{
+	const json_t *found = NULL;
+	struct timespec until;
+	bool late = false;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 30;
+	pthread_mutex_lock(&l->lock);
+	for (;;) {
+		size_t i;
+		json_t *m;
+
+		json_array_foreach (l->messages, i, m)
+			if (task == NULL ? json_object_get(m, "method") != NULL
+					 : is_state(m, task, status))
+				found = m;
+		if (found != NULL || l->over || late)
+			break;
+		late = pthread_cond_timedwait(&l->more, &l->lock, &until) != 0;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return found;
+}
+
+static void listener_end(struct listener *l)
+{
+	(void)pthread_join(l->thread, NULL);
+	reply_free(l->r);
+	json_decref(l->messages);
+	json_decref(l->filter);
+	json_decref(l->id);
+	(void)pthread_mutex_destroy(&l->lock);
+	(void)pthread_cond_destroy(&l->more);
+}
+
+static void create(struct ask *a, const char *name, char *id)
+{
+	struct reply *r = tool(a, name,
+			       strcmp(name, "confirm_delete") == 0
+				       ? json_pack("{s:s}", "filename", "f")
+				       : json_object());
+
+	assert_string_equal(result_type(r), "task");
+	(void)snprintf(id, 64, "%s", task_id(r));
+	reply_free(r);
+}
+
+static void check_all_tagged(struct listener *l)
+{
+	size_t i;
+	json_t *m;
+
+	json_array_foreach (l->messages, i, m) {
+		const json_t *in = json_object_get(m, "params");
+		const json_t *meta;
+
+		if (in == NULL)
+			in = json_object_get(m, "result");
+		meta = json_object_get(in, "_meta");
+		assert_true(json_equal(
+			json_object_get(
+				meta, "io.modelcontextprotocol/subscriptionId"),
+			l->id));
+	}
+}
+
+/* Case 54; 45, 46, 66: a listener on B learns of what happens on A. */
+static void test_listener__learns_of_another_instance(void **unused)
+{
+	struct ask a = as(one, "alice");
+	struct ask b = as(two, "alice");
+	struct ask bob = as(two, "bob");
+	struct listener l;
+	char id[64];
+	char others[64];
+	const json_t *ack;
+	const json_t *m;
+	const json_t *ids;
+
+	(void)unused;
+	create(&a, "confirm_delete", id);
+	create(&bob, "confirm_delete", others);
+	listener_start(&l, b,
+		       json_pack("{s:[s,s,s],s:b}", "taskIds", id, others,
+				 "AAAAAAAAAAAAAAAAAAAAAA", "toolsListChanged",
+				 1));
+	assert_non_null(listener_await(&l, NULL, NULL));
+	assert_non_null(listener_await(&l, id, "input_required"));
+	ack = json_array_get(l.messages, 0);
+	assert_string_equal(json_string_value(json_object_get(ack, "method")),
+			    "notifications/subscriptions/acknowledged");
+	/* 47: another's task and an unknown one are absent alike */
+	ids = json_object_get(json_object_get(json_object_get(ack, "params"),
+					      "notifications"),
+			      "taskIds");
+	assert_int_equal(json_array_size(ids), 1);
+	m = listener_await(&l, id, "input_required");
+	assert_non_null(json_object_get(
+		json_object_get(json_object_get(m, "params"), "inputRequests"),
+		"confirm"));
+	reply_free(task_do(&a, "tasks/update", id,
+			   accept_bool("confirm", "confirm", true)));
+	m = listener_await(&l, id, "completed");
+	assert_non_null(m);
+	assert_non_null(
+		json_object_get(json_object_get(m, "params"), "result"));
+	check_all_tagged(&l);
+	server_kill(two, SIGTERM);
+	listener_end(&l);
+	server_free(two);
+	two = server_start(scratch, quick);
+}
+
+/* Case 52: a silent stream has comments, none before the acknowledgement. */
+static void test_listener__silent_stream_has_comments(void **unused)
+{
+	struct ask b = as(two, "alice");
+	struct listener l;
+	struct timespec nap = {1, 0};
+	const char *data;
+	const char *colon;
+
+	(void)unused;
+	listener_start(&l, b, json_object());
+	assert_non_null(listener_await(&l, NULL, NULL));
+	/* the pause between comments is 200 ms here: a second has some */
+	(void)nanosleep(&nap, NULL);
+	server_kill(two, SIGTERM);
+	(void)pthread_join(l.thread, NULL);
+	assert_true(l.r->comments >= 1);
+	data = strstr(l.r->raw, "data: ");
+	colon = l.r->raw[0] == ':' ? l.r->raw : strstr(l.r->raw, "\n:");
+	assert_true(data != NULL && data < colon);
+	assert_true(header_is(l.r, "X-Accel-Buffering", "no"));
+	assert_true(header_is(l.r, "Cache-Control", "no-store"));
+	/* the server ended it: the listen response, properly tagged */
+	assert_non_null(l.r->message);
+	assert_string_equal(result_type(l.r), "complete");
+	check_all_tagged(&l);
+	reply_free(l.r);
+	json_decref(l.messages);
+	json_decref(l.filter);
+	json_decref(l.id);
+	server_free(two);
+	two = server_start(scratch, quick);
+}
+
+struct caller {
+	struct ask a;
+	struct reply *r;
+	const char *name;
+	json_t *args;
+};
+
+static void *call_thread(void *arg)
+{
+	struct caller *c = arg;
+
+	c->r = tool(&c->a, c->name, c->args);
+	return NULL;
+}
+
+/* Case 56: SIGTERM with a stream and calls open: answered, ended, exit 0. */
+static void test_drain__answers_what_is_open(void **unused)
+{
+	struct server *v = server_start(scratch, quick);
+	struct ask a = as(v, "alice");
+	struct ask form = {.url = v->url, .principal = "alice"};
+	struct listener l;
+	struct caller eph = {.a = form,
+			     .name = "hold",
+			     .args = json_pack("{s:i}", "ms", 1500)};
+	struct caller waiting = {.a = form,
+				 .name = "long_nap",
+				 .args = json_pack("{s:i}", "ms", 60000)};
+	pthread_t t1;
+	pthread_t t2;
+	int status;
+
+	(void)unused;
+	listener_start(&l, a, json_object());
+	assert_non_null(listener_await(&l, NULL, NULL));
+	assert_int_equal(pthread_create(&t1, NULL, call_thread, &eph), 0);
+	assert_int_equal(pthread_create(&t2, NULL, call_thread, &waiting), 0);
+	for (int i = 0; i < 1000; i++) {
+		const struct timespec nap = {0, 5 * 1000 * 1000};
+		struct lines f = lines_read(scratch->effects);
+		bool both = f.n >= 2;
+		bool begun = false;
+		bool lain = false;
+
+		for (size_t k = 0; k < f.n; k++) {
+			begun = begun || strstr(f.line[k], " begin") != NULL;
+			lain = lain || strstr(f.line[k], " lie down") != NULL;
+		}
+		lines_free(&f);
+		if (both && begun && lain)
+			break;
+		(void)nanosleep(&nap, NULL);
+	}
+	status = server_signal_wait(v, SIGTERM);
+	(void)pthread_join(t1, NULL);
+	(void)pthread_join(t2, NULL);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_string_equal(result_text(eph.r), "held");
+	/* who waited for a task comes back elsewhere with the handle */
+	assert_string_equal(result_type(waiting.r), "input_required");
+	assert_non_null(state_of(waiting.r));
+	listener_end(&l);
+	reply_free(eph.r);
+	reply_free(waiting.r);
+	server_free(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_listener__learns_of_another_instance),
+		cmocka_unit_test(test_listener__silent_stream_has_comments),
+		cmocka_unit_test(test_drain__answers_what_is_open),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
