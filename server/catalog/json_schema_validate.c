@@ -226,9 +226,12 @@ static bool apply_all(const struct frame *f)
 	bool ok = true;
 
 	for (const struct schema_op *op = f->node->ops; op; op = op->next) {
+		bool held = apply(f, op);
+
+		/* Whatever ran out of steps has given no answer. */
 		if (f->e->steps == 0)
 			return eval_fault(f->e, BIDE_LIMIT);
-		if (apply(f, op))
+		if (held)
 			continue;
 		ok = false;
 		/* Of the wrong type: the rest would only say it again. */

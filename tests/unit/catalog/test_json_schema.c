@@ -574,20 +574,46 @@ static void test_validate__charges_for_costly_patterns(void **state)
 	json_schema_free(s);
 }
 
-static void *validate_deep(void *arg)
+static json_t *nested(int levels)
 {
-	struct json_schema *s = arg;
 	json_t *v = json_null();
 
-	for (int i = 0; i < LIMIT_JSON_DEPTH * 20; i++) {
+	for (int i = 0; i < levels; i++) {
 		json_t *outer = json_array();
 
 		json_array_append_new(outer, v);
 		v = outer;
 	}
+	return v;
+}
+
+static void *validate_deep(void *arg)
+{
+	struct json_schema *s = arg;
+	json_t *v = nested(LIMIT_JSON_DEPTH * 20);
+
 	assert_int_equal(json_schema_validate(s, v, NULL, 0, NULL), BIDE_LIMIT);
 	json_decref(v);
 	return NULL;
+}
+
+/* Regression: a comparison that gave up was taken for "they differ". */
+static void test_validate__never_takes_giving_up_for_an_answer(void **state)
+{
+	struct json_schema *s = compiled("{'uniqueItems':true}");
+	struct json_schema *not_s = compiled("{'not':{'uniqueItems':true}}");
+	json_t *list = json_array();
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		json_array_append_new(list, nested(600));
+	assert_int_equal(json_schema_validate(s, list, NULL, 0, NULL),
+			 BIDE_LIMIT);
+	assert_int_equal(json_schema_validate(not_s, list, NULL, 0, NULL),
+			 BIDE_LIMIT);
+	json_decref(list);
+	json_schema_free(s);
+	json_schema_free(not_s);
 }
 
 /* A handler's own value may nest deeper than any text. */
@@ -799,6 +825,8 @@ int main(void)
 		cmocka_unit_test(test_validate__stops_at_negations_too),
 		cmocka_unit_test(test_validate__stops_a_catastrophic_pattern),
 		cmocka_unit_test(test_validate__charges_for_costly_patterns),
+		cmocka_unit_test(
+			test_validate__never_takes_giving_up_for_an_answer),
 		cmocka_unit_test(test_validate__needs_little_stack),
 		cmocka_unit_test(test_validate__is_shared_by_threads),
 		cmocka_unit_test(test_validate__allocates_nothing_when_valid),
