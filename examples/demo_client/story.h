@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXAMPLES_DEMO_CLIENT_STORY_H
+#define EXAMPLES_DEMO_CLIENT_STORY_H
+#include <sys/types.h>
+
+#include "examples/demo_client/wire.h"
+
+/* What the demo shows, in acts; each returns 0, or 1 when the story went
+ * otherwise than it should. */
+struct story {
+	struct server a, b;
+	pid_t pid_a; /* killed where an act says so; 0: not */
+	const char *tree;
+	const char *manifest;
+	const char *task;      /* an id, for act_look() */
+	const char *task_file; /* where act_leave() writes one */
+};
+int act_hello(struct story *s);
+int act_deploy(struct story *s);
+int act_rounds(struct story *s);
+int act_tasks(struct story *s);
+int act_leave(struct story *s);
+int act_look(struct story *s);
+#endif
