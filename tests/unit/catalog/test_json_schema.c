@@ -697,17 +697,20 @@ static bool may_allocate(void)
 	return ++allocations != fail_at;
 }
 
-void *malloc(size_t size)
+/* Seen by the shared libraries too, whatever the default visibility. */
+#define SEEN __attribute__((visibility("default")))
+
+SEEN void *malloc(size_t size)
 {
 	return may_allocate() ? __libc_malloc(size) : NULL;
 }
 
-void *calloc(size_t nmemb, size_t size)
+SEEN void *calloc(size_t nmemb, size_t size)
 {
 	return may_allocate() ? __libc_calloc(nmemb, size) : NULL;
 }
 
-void *realloc(void *ptr, size_t size)
+SEEN void *realloc(void *ptr, size_t size)
 {
 	return may_allocate() ? __libc_realloc(ptr, size) : NULL;
 }
