@@ -14,7 +14,7 @@
 #define FAULTS_MAX 64
 #define DELAY_MAX  600000
 
-enum action { ACT_KILL, ACT_STOP, ACT_FAIL, ACT_DELAY };
+enum action { ACT_KILL, ACT_STOP, ACT_FAIL, ACT_DELAY, ACT_STAMP };
 
 struct entry {
 	char point[64];
@@ -54,6 +54,8 @@ static bool read_action(const char *s, struct entry *e)
 		e->action = ACT_STOP;
 	else if (strcmp(s, "fail") == 0)
 		e->action = ACT_FAIL;
+	else if (strcmp(s, "stamp") == 0)
+		e->action = ACT_STAMP;
 	else if (strncmp(s, "delay", 5) == 0 &&
 		 read_number(s + 5, DELAY_MAX, &e->delay_ms))
 		e->action = ACT_DELAY;
@@ -96,7 +98,7 @@ static const char *read_entry(char *s, struct entry *e)
 	if (!read_number(nth, 1000000000, &e->nth))
 		return "n is no number";
 	if (!read_action(action, e))
-		return "the action is not kill, stop, fail or delayMS";
+		return "the action is not kill, stop, fail, stamp or delayMS";
 	if (!read_point(s, e))
 		return "the point or its detail is empty or too long";
 	return NULL;
@@ -154,6 +156,21 @@ static void delay(long ms)
 		continue;
 }
 
+/* For the benchmark: when a point was passed, on the clock that all processes
+ * of a machine share. */
+static void stamp(const struct entry *e)
+{
+	struct timespec ts;
+	char line[160];
+	int n;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	n = snprintf(line, sizeof(line), "{\"stamp\":\"%s\",\"ns\":%lld}\n",
+		     e->point, ts.tv_sec * 1000000000LL + ts.tv_nsec);
+	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) != n)
+		return;
+}
+
 static bool act(const struct entry *e)
 {
 	switch (e->action) {
@@ -168,6 +185,9 @@ static bool act(const struct entry *e)
 		return true;
 	case ACT_DELAY:
 		delay(e->delay_ms);
+		return false;
+	case ACT_STAMP:
+		stamp(e);
 		return false;
 	}
 	return false;

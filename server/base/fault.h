@@ -7,7 +7,7 @@
  * --fault option; a product binary has no way in). Spec:
  *   point[@detail]:n:action[,...]   action: kill (SIGKILL self), stop
  *   (SIGSTOP self), fail (fault_hit returns true), delayMS (sleep, as in
- *   delay250).
+ *   delay250), stamp (a line with CLOCK_MONOTONIC in ns on standard error).
  * The n-th passage of the point acts; n=0 means every one. @detail, when
  * given, must equal the detail passed (for instance a tool's name); passages
  * with another detail are not counted. Several entries may name one point:
