@@ -90,7 +90,7 @@ static int make_file(struct peers *p, const struct peers_options *opt)
 	return err;
 }
 
-static int watch_dir(int dirfd)
+int peers_watch_dir(int dirfd)
 {
 	char path[40];
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -105,15 +105,26 @@ static int watch_dir(int dirfd)
 	return fd;
 }
 
+static int keep_paths(struct peers *p, const struct peers_options *opt)
+{
+	p->db = strdup(opt->db);
+	if (asprintf(&p->own_path, "%s.d/inst-%lld.lock", opt->db,
+		     (long long)opt->instance) < 0)
+		p->own_path = NULL;
+	return p->db && p->own_path ? 0 : -ENOMEM;
+}
+
 static int start(struct peers *p, const struct peers_options *opt)
 {
-	int err;
+	int err = keep_paths(p, opt);
 
+	if (err)
+		return err;
 	p->kick = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (p->kick < 0)
 		return -errno;
 	sqlite_dir_sweep(p->dirfd);
-	p->inotify = watch_dir(p->dirfd);
+	p->inotify = peers_watch_dir(p->dirfd);
 	err = make_file(p, opt);
 	if (err)
 		return err;
@@ -170,7 +181,7 @@ enum bide_rc peers_join(const struct peers_options *opt, struct peers **ret,
 	p->pid = getpid();
 	p->sock = p->kick = p->inotify = p->own.fd = -1;
 	mutex_init(&p->lock, RANK_STORE_PEERS);
-	mutex_init(&p->interest_lock, RANK_STORE_PEERS);
+	mutex_init(&p->own_lock, RANK_STORE_PEERS);
 	mutex_init(&p->beat_lock, RANK_LEAF);
 	cond_init(&p->beat_cond);
 	p->dirfd = sqlite_dir_open(opt->db, true, &why);
@@ -221,21 +232,28 @@ void peers_leave(struct peers *p)
 		peer_unref(p->list[i]);
 	cond_fini(&p->beat_cond);
 	mutex_fini(&p->beat_lock);
-	mutex_fini(&p->interest_lock);
+	mutex_fini(&p->own_lock);
 	mutex_fini(&p->lock);
+	free(p->own_path);
+	free(p->db);
 	free(p);
 }
 
 /* ---- what peers read of this one ---- */
 
+/* Locked, because the file may be made again meanwhile. */
 void peers_set_idle(struct peers *p, int idle)
 {
+	mutex_lock(&p->own_lock);
 	atomic_store(&p->own.h->idle, idle < 0 ? 0 : idle);
+	mutex_unlock(&p->own_lock);
 }
 
 void peers_set_draining(struct peers *p)
 {
+	mutex_lock(&p->own_lock);
 	atomic_fetch_or(&p->own.h->flags, INSTANCE_DRAINING);
+	mutex_unlock(&p->own_lock);
 }
 
 void peers_interest_add(struct peers *p, int64_t task)
@@ -243,12 +261,12 @@ void peers_interest_add(struct peers *p, int64_t task)
 	unsigned bits[INSTANCE_FILE_HASHES];
 
 	instance_file_bits(task, bits);
-	mutex_lock(&p->interest_lock);
+	mutex_lock(&p->own_lock);
 	for (int i = 0; i < INSTANCE_FILE_HASHES; i++)
 		if (p->wanted[bits[i]]++ == 0)
 			atomic_fetch_or(&p->own.h->watched[bits[i] / 64],
 					UINT64_C(1) << bits[i] % 64);
-	mutex_unlock(&p->interest_lock);
+	mutex_unlock(&p->own_lock);
 }
 
 void peers_interest_drop(struct peers *p, int64_t task)
@@ -256,12 +274,12 @@ void peers_interest_drop(struct peers *p, int64_t task)
 	unsigned bits[INSTANCE_FILE_HASHES];
 
 	instance_file_bits(task, bits);
-	mutex_lock(&p->interest_lock);
+	mutex_lock(&p->own_lock);
 	for (int i = 0; i < INSTANCE_FILE_HASHES; i++)
 		if (p->wanted[bits[i]] && --p->wanted[bits[i]] == 0)
 			atomic_fetch_and(&p->own.h->watched[bits[i] / 64],
 					 ~(UINT64_C(1) << bits[i] % 64));
-	mutex_unlock(&p->interest_lock);
+	mutex_unlock(&p->own_lock);
 }
 
 void peers_buried(struct peers *p, int64_t instance, bool durable)

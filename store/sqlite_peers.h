@@ -15,7 +15,8 @@
  * the life of the process and mapped shared (its lease deadline, idle workers,
  * flags, watched tasks, tools), and inst-N.sock, a datagram socket. A datagram
  * carries the ids of changed tasks as a hint; it may be lost, and the slow
- * poll is the net under it.
+ * poll is the net under it. Files that somebody removed under a live instance
+ * are made again at its next poll.
  *
  * Threads: the "bell" thread (socket, pidfds of peers, watch over leases, the
  * slow poll) runs all callbacks, one at a time, and they may block: the lease
@@ -73,7 +74,7 @@ enum bide_rc peers_join(const struct peers_options *opt, struct peers **ret,
  * released its claims before. NULL is accepted. */
 void peers_leave(struct peers *p);
 
-/* Any thread; one atomic operation each. Idle is 0 until set: a peer that does
+/* Any thread, cheap; RANK_STORE_PEERS. Idle is 0 until set: a peer that does
  * not say so is not rung for work. */
 void peers_set_idle(struct peers *p, int idle);
 void peers_set_draining(struct peers *p);

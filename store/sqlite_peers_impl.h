@@ -28,13 +28,14 @@ struct peer {
 	int pidfd; /* -1: not to be had */
 	bool crashed;
 	bool told;
-	bool seen;     /* by the present scan */
-	bool reported; /* that its file is gone while it lives */
+	bool seen; /* by the present scan */
 };
 
 struct peers {
 	/* constant after the join */
 	struct peers_options opt; /* strings and tools are not kept */
+	char *db;
+	char *own_path; /* of the own lock file */
 	pid_t pid;
 	int dirfd;
 	int sock;
@@ -52,8 +53,9 @@ struct peers {
 	size_t n;
 	atomic_size_t rotation;
 
-	/* How often each bit of the own filter is wanted. */
-	struct mutex interest_lock;
+	/* For those who change what the own file says. */
+	struct mutex own_lock;
+	/* How often each bit of its filter is wanted. */
 	uint32_t wanted[INSTANCE_FILE_BITS];
 
 	/* Only for the beat thread to sleep on. */
@@ -65,11 +67,13 @@ struct peers {
 	int64_t judge_from_ms; /* silence is not judged before */
 	int64_t next_poll_ms;
 	bool full_reported;
-	bool own_reported;
+	bool restore_failed;
 	int64_t heard[8 * BELL_TASKS];
 };
 
 void peers_bell_main(void *p); /* sqlite_peers_watch.c */
 void peers_kick(struct peers *p);
-void peer_unref(struct peer *peer); /* accepts NULL */
+int peers_watch_dir(int dirfd);      /* an inotify, or -1 */
+void peers_restore(struct peers *p); /* sqlite_peers_restore.c */
+void peer_unref(struct peer *peer);  /* accepts NULL */
 #endif

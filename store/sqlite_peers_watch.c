@@ -120,40 +120,46 @@ static void add(struct peers *p, int64_t instance)
 
 /* ---- the directory ---- */
 
-/* True when the entry is still the file that was mapped; a number that came
- * back with a restored database is another process's. */
 static bool same_file(struct peers *p, const struct peer *peer)
 {
 	return instance_file_ino(p->dirfd, peer->instance) == peer->file.ino;
 }
 
-/* Its file is gone: it left, or another survivor has buried it, or somebody
- * removed the file of a live one, who is then watched as before. */
+/* Another file under a known number: made again by its process, or another
+ * process's on a restored database. Either way this is the instance now. */
+static void replace(struct peers *p, struct peer *old)
+{
+	struct peer *peer = peer_new(p, old->instance);
+
+	if (!peer)
+		return;
+	peer->seen = true;
+	mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->list[i] == old)
+			p->list[i] = peer;
+	mutex_unlock(&p->lock);
+	peer_unref(old);
+}
+
+/* Its file is gone: it left, or another survivor has buried it; or somebody
+ * removed the file of a live one, who will make it again and is watched by
+ * what is still mapped and by its pidfd. */
 static void without_file(struct peers *p, size_t i)
 {
 	struct peer *peer = p->list[i];
-	int64_t instance = peer->instance;
+	int state = atomic_load(&peer->state);
 
-	if (atomic_load(&peer->state) == PEER_ENDED ||
-	    (atomic_load(&peer->file.h->flags) & INSTANCE_LEFT)) {
+	if (state == PEER_ENDED || (state == PEER_SILENT && peer->pidfd < 0) ||
+	    (atomic_load(&peer->file.h->flags) & INSTANCE_LEFT))
 		drop(p, i);
-	} else if (peer->pidfd < 0) {
-		drop(p, i);
-		p->opt.on_dead(p->opt.user, instance, false);
-	} else if (!peer->reported) {
-		peer->reported = true;
-		log_error("peers.file_removed", "instance=%lld",
-			  (long long)instance);
-	}
 }
 
-static void scan_entry(struct peers *p, const char *name, bool *own)
+static void scan_entry(struct peers *p, const char *name)
 {
 	int64_t instance = instance_file_number(name);
 	struct peer *peer;
 
-	if (instance == p->opt.instance)
-		*own = true;
 	if (instance == 0 || instance == p->opt.instance)
 		return;
 	peer = find(p, instance);
@@ -161,6 +167,8 @@ static void scan_entry(struct peers *p, const char *name, bool *own)
 		add(p, instance);
 	else if (same_file(p, peer))
 		peer->seen = true;
+	else
+		replace(p, peer);
 }
 
 static void scan(struct peers *p)
@@ -168,7 +176,6 @@ static void scan(struct peers *p)
 	int fd = openat(p->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	bool own = false;
 
 	if (!d) {
 		if (fd >= 0)
@@ -178,15 +185,11 @@ static void scan(struct peers *p)
 	for (size_t i = 0; i < p->n; i++)
 		p->list[i]->seen = false;
 	while ((e = readdir(d)))
-		scan_entry(p, e->d_name, &own);
+		scan_entry(p, e->d_name);
 	closedir(d);
 	for (size_t i = p->n; i-- > 0;)
 		if (!p->list[i]->seen)
 			without_file(p, i);
-	if (!own && !p->own_reported)
-		log_error("peers.own_file_removed", "instance=%lld",
-			  (long long)p->opt.instance);
-	p->own_reported = !own;
 }
 
 static bool dir_changed(struct peers *p)
@@ -360,8 +363,10 @@ static void watch_peers(struct peers *p, bool due, int64_t now)
 	bool changed = dir_changed(p);
 
 	probe_suspects(p);
-	if (due)
+	if (due) {
+		peers_restore(p);
 		probe_all(p);
+	}
 	if (due || changed)
 		scan(p);
 	if (now >= p->judge_from_ms)

@@ -844,6 +844,64 @@ static void test_poll__comes_without_a_bell(void **state)
 	peers_leave(a);
 }
 
+/* ---- the files ---- */
+
+static void test_removed_files__are_made_again(void **state)
+{
+	const int64_t task = 42;
+	char path[PATH_MAX + 8], away[PATH_MAX];
+	struct ear ea, eb;
+	struct peers *a, *b;
+
+	(void)state;
+	a = join_as(1, &ea);
+	b = join_as(2, &eb);
+	peers_set_idle(b, 1);
+	peers_interest_add(b, task);
+	wait_for_peers(a, 1);
+	snprintf(path, sizeof(path), "%s.d", place.db);
+	assert_true(snprintf(away, sizeof(away), "%s/away", place.dir) > 0);
+	assert_int_equal(rename(path, away), 0);
+	wait_until(peers_state(place.db, 1) == PEERS_ALIVE &&
+		   peers_state(place.db, 2) == PEERS_ALIVE);
+	/* What it said stands in the new file, and it hears the bell there. */
+	empty_dir(away);
+	pthread_mutex_lock(&eb.lock);
+	eb.ntasks = 0;
+	pthread_mutex_unlock(&eb.lock);
+	wait_until(peers_ring(a, &task, 1, NULL, 0) == 0 &&
+		   heard_task(&eb, task));
+	wait_for_peers(a, 1);
+	assert_int_equal(deaths(&ea) + deaths(&eb), 0);
+	peers_interest_drop(b, task);
+	peers_leave(b);
+	assert_false(file_there(2, "lock"));
+	peers_leave(a);
+}
+
+/* The new file holds as the old one did. */
+static void test_removed_file_of_one_that_dies__is_no_hiding_place(void **state)
+{
+	struct spec spec = {.instance = 2};
+	char path[PATH_MAX + 32];
+	struct ear ea;
+	struct peers *a = join_as(1, &ea);
+	struct child c;
+
+	(void)state;
+	start_peer(&c, &spec);
+	wait_for_peers(a, 1);
+	snprintf(path, sizeof(path), "%s.d/inst-2.lock", place.db);
+	assert_int_equal(unlink(path), 0);
+	wait_until(peers_state(place.db, 2) == PEERS_ALIVE);
+	child_end(&c, SIGKILL);
+	wait_until(deaths(&ea) == 1);
+	assert_true(ea.dead[0].crashed);
+	peers_buried(a, 2, true);
+	wait_until(peers_state(place.db, 2) == PEERS_ABSENT);
+	peers_leave(a);
+}
+
 /* ---- numbers and looks ---- */
 
 static void test_number_in_use__is_refused(void **state)
@@ -938,6 +996,8 @@ int main(int argc, char **argv)
 		TEST(test_fault__lets_a_lease_run_out),
 		TEST(test_blocked_callback__costs_no_lease),
 		TEST(test_poll__comes_without_a_bell),
+		TEST(test_removed_files__are_made_again),
+		TEST(test_removed_file_of_one_that_dies__is_no_hiding_place),
 		TEST(test_number_in_use__is_refused),
 		TEST(test_list__shows_the_living_and_the_dead),
 		TEST(test_options__are_checked),
