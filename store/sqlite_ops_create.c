@@ -146,6 +146,7 @@ void op_create(struct txn *t, struct store_op *op)
 		return;
 	}
 	if (insert_task(t, op, claim) != 1) {
+		memset(&u->ret_fence, 0, sizeof u->ret_fence);
 		if (!existing(t, op) && t->c->rc == SQLITE_OK)
 			t->c->rc = SQLITE_INTERNAL;
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract.h"
+#include "tests/unit/store/lib/contract.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -168,4 +169,116 @@ struct store_task *look(struct store *s, const char *token)
 				   0, &t),
 			 BIDE_OK);
 	return t;
+}
+
+enum store_answer release_for(struct store *s, const struct store_fence *f,
+			      enum store_release_why why, int64_t not_before_ms)
+{
+	struct store_op op;
+
+	store_op_init(&op, STORE_OP_RELEASE, DRAW_MS);
+	op.u.release.fence = *f;
+	op.u.release.why = why;
+	op.u.release.not_before_ms = not_before_ms;
+	return must_run(s, &op);
+}
+
+enum store_answer touch(struct store *s, int64_t task,
+			enum store_touch_what what, int64_t ms)
+{
+	struct store_op op;
+
+	store_op_init(&op, STORE_OP_TOUCH, DRAW_MS);
+	op.u.touch.task = task;
+	op.u.touch.what = what;
+	op.u.touch.ms = ms;
+	return must_run(s, &op);
+}
+
+size_t sweep(struct store *s, enum store_sweep_kind kind)
+{
+	struct store_op op;
+
+	store_op_init(&op, STORE_OP_SWEEP, DRAW_MS);
+	op.u.sweep.kind = kind;
+	op.u.sweep.rows = 100;
+	assert_int_equal(must_run(s, &op), STORE_OK);
+	return op.u.sweep.ret_done;
+}
+
+size_t reap(struct store *s, int64_t instance, bool crashed)
+{
+	struct store_op op;
+
+	store_op_init(&op, STORE_OP_REAP, DRAW_MS);
+	op.u.reap.instance = instance;
+	op.u.reap.crashed = crashed;
+	assert_int_equal(must_run(s, &op), STORE_OK);
+	return op.u.reap.ret_returned;
+}
+
+void wait_until(struct store *s, int64_t ms)
+{
+	while (store_now_ms(s) <= ms)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+bool has_event(const struct store_task *t, const char *kind)
+{
+	for (size_t i = 0; i < t->nevents; i++)
+		if (strcmp(t->events[i].kind, kind) == 0)
+			return true;
+	return false;
+}
+
+static const char *const pair_tools[] = {"t", "u"};
+
+static struct store *join(struct contract *c, const char *const *tools,
+			  size_t n, const char *name)
+{
+	struct store *s = contract_open(c);
+	struct bide_error err = {0};
+
+	if (store_join(s, tools, n, name, &err) != BIDE_OK)
+		fail_msg("store_join: %s", err.text);
+	return s;
+}
+
+int pair_setup(void **state)
+{
+	struct pair *p = calloc(1, sizeof *p);
+
+	contract_make(&p->c);
+	p->a = join(&p->c, pair_tools, 2, "a");
+	p->b = join(&p->c, pair_tools, 2, "b");
+	*state = p;
+	return 0;
+}
+
+struct store *pair_third(struct pair *p, const char *const *tools, size_t n)
+{
+	return join(&p->c, tools, n, "third");
+}
+
+void close_quietly(struct store *s)
+{
+	struct store_op op;
+
+	store_op_init(&op, STORE_OP_REAP, DRAW_MS);
+	op.u.reap.instance = store_instance(s);
+	store_run(s, &op);
+	store_close(s, 1000);
+}
+
+int pair_teardown(void **state)
+{
+	struct pair *p = *state;
+
+	if (p->a)
+		close_quietly(p->a);
+	if (p->b)
+		close_quietly(p->b);
+	contract_remove(&p->c);
+	free(p);
+	return 0;
 }

@@ -24,6 +24,19 @@ struct store *contract_open_read_only(const struct contract *c);
 
 /* ---- helpers over store.h alone ---- */
 
+/* Two handles on one database: two instances, of tools "t" and "u". */
+struct pair {
+	struct contract c;
+	struct store *a, *b;
+};
+int pair_setup(void **state);
+int pair_teardown(void **state);
+#define pair_test(f)                                                           \
+	cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
+/* A third instance on the same database. */
+struct store *pair_third(struct pair *p, const char *const *tools, size_t n);
+void close_quietly(struct store *s); /* its claims are given back first */
+
 #define DRAW_MS 10000 /* ample for an operation on a slow machine */
 
 /* The defaults of a test's task: tool "t", principal "alice". */
@@ -50,6 +63,16 @@ enum store_answer step_one(struct store *s, const struct store_fence *f,
 			   const char *key, const char *result);
 enum store_answer cancel_task(struct store *s, const char *token,
 			      const char *principal);
+enum store_answer release_for(struct store *s, const struct store_fence *f,
+			      enum store_release_why why,
+			      int64_t not_before_ms);
+enum store_answer touch(struct store *s, int64_t task,
+			enum store_touch_what what, int64_t ms);
+size_t sweep(struct store *s, enum store_sweep_kind kind);
+size_t reap(struct store *s, int64_t instance, bool crashed);
+/* Until the store's clock is past @ms. */
+void wait_until(struct store *s, int64_t ms);
+bool has_event(const struct store_task *t, const char *kind);
 /* The task, with everything; asserts that it is there. free it. */
 struct store_task *look(struct store *s, const char *token);
 #endif

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "contract.h"
+#include "tests/unit/store/lib/contract.h"
 
 void contract_make(struct contract *c)
 {
