@@ -347,18 +347,18 @@ static void test_claim__waits_for_not_before(void **state)
 	struct pair *p = *state;
 	struct store_fence f, none;
 	struct store_op op;
-	int64_t due = store_now_ms(p->a) + 100;
+	int64_t due = store_now_ms(p->a) + 500;
 
 	make_task(p->a, "1");
 	f = claim_one(p->a);
-	release_for(p->a, &f, STORE_RELEASE_YIELD, 100);
+	release_for(p->a, &f, STORE_RELEASE_YIELD, 500);
 	store_op_init(&op, STORE_OP_CLAIM, DRAW_MS);
 	op.u.claim.n = 1;
 	op.u.claim.ret_fences = &none;
 	must_run(p->b, &op);
 	assert_int_equal(op.u.claim.ret_n, 0);
 	assert_true(op.u.claim.ret_next_due_ms >= due);
-	assert_true(op.u.claim.ret_next_due_ms <= store_now_ms(p->a) + 100);
+	assert_true(op.u.claim.ret_next_due_ms <= store_now_ms(p->a) + 500);
 	wait_until(p->a, op.u.claim.ret_next_due_ms);
 	claim_one(p->b);
 }
@@ -367,7 +367,7 @@ static void test_claim__takes_a_due_timer(void **state)
 {
 	struct pair *p = *state;
 	struct store_fence f = make_held(p->a, "1"), none;
-	int64_t due = store_now_ms(p->a) + 60;
+	int64_t due = store_now_ms(p->a) + 400;
 	struct store_op op;
 
 	assert_int_equal(park_until(p->a, &f, due), STORE_PARKED);

@@ -25,7 +25,7 @@ void draw_create(struct store_op *op, const char *token)
 	u->args_digest = "digest-1";
 	u->caller = "{\"era\":\"2026-07-28\"}";
 	u->ttl_ms = -1;
-	u->retention_ms = 60000;
+	u->retention_ms = 0;
 	u->abandon_ms = -1;
 	u->grace_ms = 1000;
 	u->max_live = 1000;

@@ -43,7 +43,8 @@ struct store *contract_open(const struct contract *c)
 						 .create = true,
 						 .migrate = true,
 						 .lease_ms = 15000,
-						 .poll_ms = 50});
+						 /* Bells only. */
+						 .poll_ms = 60000});
 }
 
 struct store *contract_open_read_only(const struct contract *c)
