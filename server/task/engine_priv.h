@@ -21,6 +21,7 @@
 #define RESCAN_MS      10000 /* the net under lost signals of work */
 #define KEEP_MS        60000
 #define DOUBT_MS       5000 /* until a keep, when a claim may have no holder */
+#define LOOK_EVERY_MS  2000 /* at a running task: the net under lost signals */
 #define NEVER          INT64_MAX
 
 /* ---- note.c: what a handler tells while it works ---- */
@@ -70,7 +71,7 @@ struct work {
 	int pins;               /* others that use call or this, unlocked */
 	bool inside;            /* a handler is entered, its end undecided */
 	enum bide_rc stop;      /* 0, or why its call was cancelled */
-	int64_t look_ms;        /* read its row then; NEVER */
+	int64_t look_ms;        /* read its row then */
 	int64_t wrote_ms;       /* its last own write, or look */
 	bool writing;
 	int64_t limit_ms; /* of this entry, clock_boot_ms(); NEVER */

@@ -180,7 +180,7 @@ static void soonest(int64_t *next, int64_t at)
 static enum due take_locked(struct work *w, int64_t now, int64_t *next)
 {
 	if (w->look_ms <= now) {
-		w->look_ms = NEVER;
+		w->look_ms = now + LOOK_EVERY_MS;
 		w->wrote_ms = now;
 		return w->inside && !w->stop ? DUE_LOOK : DUE_NOTHING;
 	}

@@ -378,10 +378,10 @@ void work_start(struct work *w)
 	struct engine *e = w->e;
 
 	w->job.fn = run;
-	w->look_ms = NEVER;
+	w->wrote_ms = clock_boot_ms();
+	w->look_ms = w->wrote_ms + LOOK_EVERY_MS;
 	w->limit_ms = NEVER;
 	w->over_again_ms = NEVER;
-	w->wrote_ms = clock_boot_ms();
 	mutex_lock(&e->lock);
 	w->prev = NULL;
 	w->next = e->works;
