@@ -17,7 +17,9 @@ extern "C" {
  * borrowed until the handler returns.
  *
  * An error sticks: after one, later functions do nothing and return it, so a
- * handler that checks late does no harm. BIDE_NO_CAPABILITY does not stick.
+ * handler that checks late does no harm. BIDE_PENDING sticks as well, until the
+ * next entry (bide_fail() alone may still end the call), and what sticks wins
+ * over what the handler returns. BIDE_NO_CAPABILITY does not stick.
  */
 #define BIDE_TRY(expr)                                                         \
 	do {                                                                   \
@@ -125,6 +127,10 @@ BIDE_API const char *bide_answer_text(const struct bide_answer *a);
  * In a task a recorded step takes effect exactly once; the outside world sees
  * at-least-once, so hand bide_step_id() to what you call. In an ephemeral call
  * the record travels in the sealed state: at-least-once.
+ *
+ * Keys (of sleeps and yields too): 1 to 96 bytes of UTF-8 without control
+ * characters, not beginning with "~". Nothing that waits may stand between
+ * begin and commit: BIDE_MISUSE.
  */
 BIDE_API enum bide_rc bide_step_begin(struct bide_call *call, const char *key,
 				      const json_t **ret) BIDE_NODISCARD;

@@ -386,7 +386,7 @@ static bool own_strings(struct bide_tool *d)
 
 static void drop(const char *s)
 {
-	free((char *)(uintptr_t)s);
+	free((char *)s);
 }
 
 void tool_free(struct tool *t)
@@ -422,7 +422,7 @@ static enum bide_rc build(struct tool *t, struct bide_error *reterr)
 enum bide_rc tool_new(const struct bide_tool *def, bool builtin,
 		      struct tool **ret, struct bide_error *reterr)
 {
-	struct bide_tool d;
+	struct bide_tool d = {0};
 	struct tool *t = NULL;
 	enum bide_rc rc = take_def(def, &d, reterr);
 

@@ -138,9 +138,9 @@ static enum answer_fit elicited(const char *action, const json_t *content,
 				json_t **ret)
 {
 	json_t *o = json_object();
-	json_t *word = json_string(action);
 
-	if (!o || json_object_set_new_nocheck(o, "action", word) ||
+	if (!o ||
+	    json_object_set_new_nocheck(o, "action", json_string(action)) ||
 	    (content &&
 	     json_object_set_nocheck(o, "content", call_unconst(content)))) {
 		json_decref(o);

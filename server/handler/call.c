@@ -28,16 +28,15 @@ void *call_alloc(struct bide_call *c, size_t bytes)
 	if (bytes <= c->room_left)
 		return take_room(c, bytes);
 	want = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-	chunk = malloc(sizeof(*chunk) + 16 + want);
+	chunk = malloc(sizeof(*chunk) + want);
 	if (!chunk)
 		return NULL;
 	chunk->next = c->chunks;
 	c->chunks = chunk;
 	/* The larger remainder stays in use. */
 	if (want - bytes < c->room_left)
-		return (void *)(((uintptr_t)chunk->bytes + 15) &
-				~(uintptr_t)15);
-	c->room = (char *)(((uintptr_t)chunk->bytes + 15) & ~(uintptr_t)15);
+		return chunk->bytes;
+	c->room = chunk->bytes;
 	c->room_left = want;
 	return take_room(c, bytes);
 }
@@ -110,7 +109,7 @@ void call_trace(struct bide_call *c, const char *what, const char *key)
 
 json_t *call_unconst(const json_t *v)
 {
-	return (json_t *)(uintptr_t)v;
+	return (json_t *)v;
 }
 
 /* ---- the request ---- */

@@ -33,7 +33,7 @@ struct call_step {
 
 struct call_chunk {
 	struct call_chunk *next;
-	char bytes[];
+	_Alignas(16) char bytes[];
 };
 
 /* From key to place, open addressing; empty until there are many keys. */
@@ -96,7 +96,8 @@ struct bide_call {
 	struct call_chunk *chunks;
 	char *room;
 	size_t room_left;
-	char first_room[CALL_ROOM_BYTES]; /* last: it is not zeroed */
+	/* last: it is not zeroed */
+	_Alignas(16) char first_room[CALL_ROOM_BYTES];
 };
 
 /* ---- call.c ---- */

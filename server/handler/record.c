@@ -127,7 +127,8 @@ void record_drop_unasked(struct bide_call *c)
 
 void record_expire(struct bide_call *c, struct run_question *q)
 {
-	if (!c->task_id && is_open(q) && q->expires_ms && call_now_ms(c) >= q->expires_ms)
+	if (!c->task_id && is_open(q) && q->expires_ms &&
+	    call_now_ms(c) >= q->expires_ms)
 		q->state = RUN_Q_EXPIRED;
 }
 

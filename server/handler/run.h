@@ -107,9 +107,10 @@ void run_cancel(struct bide_call *c,
 void run_set_caller(struct bide_call *c, const struct caller *caller);
 
 /* ---- the record, between entries ---- */
-size_t run_questions(
-	const struct bide_call *c,
-	const struct run_question **ret); /* all that stand; asked order */
+/* All that stand, in the order asked. While the handler runs, those asked_now and
+ * not refused are open; once it awaits or sleeps, what it dropped is gone. */
+size_t run_questions(const struct bide_call *c,
+		     const struct run_question **ret);
 /* The open ones as an inputRequests object: JSON text appended to @out; count
  * returned. */
 size_t run_open_questions(const struct bide_call *c, struct buf *out);

@@ -264,7 +264,7 @@ bool bide_should_yield(const struct bide_call *call)
 	const struct run_backend *b = call->backend;
 
 	/* The back end looks; it changes nothing of the call. */
-	return b->draining && b->draining((struct bide_call *)(uintptr_t)call);
+	return b->draining && b->draining((struct bide_call *)call);
 }
 
 enum bide_rc bide_persist(struct bide_call *call)

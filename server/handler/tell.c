@@ -90,7 +90,7 @@ void bide_progress(struct bide_call *call, double progress, double total,
 
 double run_last_progress(const struct bide_call *c)
 {
-	struct mutex *lock = (struct mutex *)(uintptr_t)&c->lock;
+	struct mutex *lock = (struct mutex *)&c->lock;
 	double v;
 
 	mutex_lock(lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/base/jsontext.h"
 #include "server/base/limits.h"
+#include "server/base/thread.h"
 #include "tests/unit/handler/lib/fake.h"
 
 #define FORM_REQUEST(schema)                                                   \
@@ -225,6 +226,48 @@ static void test_needs__by_kind(void **state)
 			 BIDE_CAN_SAMPLE | BIDE_CAN_SAMPLE_TOOLS);
 }
 
+/* ---- the forms of the process, from several threads ---- */
+
+#define ASKERS 4
+#define FORMS  600 /* more than are kept: they drive each other out */
+
+static void check_forms(void *arg)
+{
+	int *wrong = arg;
+	json_t *v = fake_json("{\"action\":\"accept\",\"content\":{\"p7\":1}}");
+	char request[512];
+	json_t *kept = NULL;
+	enum answer_fit fit;
+
+	for (int i = 0; i < 3 * FORMS; i++) {
+		snprintf(request, sizeof(request),
+			 FORM_REQUEST("{\"type\":\"object\",\"properties\":"
+				      "{\"p%d\":{\"type\":\"string\"}}}"),
+			 i % FORMS);
+		kept = NULL;
+		fit = answer_check(STORE_INPUT_FORM, request, v, &kept, NULL);
+		*wrong += fit != (i % FORMS == 7 ? ANSWER_MISFIT : ANSWER_FITS);
+		json_decref(kept);
+	}
+	json_decref(v);
+}
+
+static void test_forms__are_shared_by_threads(void **state)
+{
+	struct thread t[ASKERS] = {0};
+	int wrong[ASKERS] = {0};
+
+	(void)state;
+	for (int i = 0; i < ASKERS; i++)
+		assert_int_equal(
+			thread_start(&t[i], "asker", check_forms, &wrong[i]),
+			0);
+	for (int i = 0; i < ASKERS; i++) {
+		thread_join(&t[i]);
+		assert_int_equal(wrong[i], 0);
+	}
+}
+
 /* ---- what the handler reads ---- */
 
 static enum bide_rc reads(struct bide_call *call, void *user)
@@ -328,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_roots__are_file_uris),
 		cmocka_unit_test(test_sampling__result_has_the_protocols_shape),
 		cmocka_unit_test(test_needs__by_kind),
+		cmocka_unit_test(test_forms__are_shared_by_threads),
 		cmocka_unit_test(test_view__of_each_kind),
 		cmocka_unit_test(test_view__of_nothing),
 		cmocka_unit_test(test_view__stays_where_it_is),
