@@ -88,7 +88,8 @@ foreach(name ${e2e})
 endforeach()
 
 bide_find_programs(bench tests/bench)
-file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/bench/lib/*.c)
+file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/bench/lib/*.c
+  ${CMAKE_SOURCE_DIR}/tests/e2e/lib/*.c)
 foreach(name ${bench})
   string(REGEX REPLACE "^bench_" "" short ${name})
   bide_program(bench_${short} bench_${short} tests ${bench_${name}} ${lib}

@@ -100,6 +100,21 @@ static int dial(int port)
 	return fd;
 }
 
+int *load_open(int port, size_t n, const char *text, size_t len)
+{
+	int *fds = calloc(n, sizeof(*fds));
+
+	for (size_t i = 0; fds != NULL && i < n; i++) {
+		fds[i] = dial(port);
+		if (send(fds[i], text, len, MSG_NOSIGNAL) != (ssize_t)len) {
+			(void)fprintf(stderr, "bench: send: %s\n",
+				      strerror(errno));
+			exit(1);
+		}
+	}
+	return fds;
+}
+
 static void flush(struct load *l, struct conn *c)
 {
 	while (c->out_sent < c->out_len) {

@@ -28,6 +28,8 @@ struct load_result load_run(int port, size_t connections, double seconds,
 /* One POST with the headers of 2026-07-28. @name NULL: no Mcp-Name. */
 size_t load_post(char *out, size_t cap, const char *method, const char *name,
 		 const char *body);
+/* @n connections that have each sent @text; their descriptors, to be closed. */
+int *load_open(int port, size_t n, const char *text, size_t len);
 int64_t load_now_ns(void);
 double median(double *v, size_t n); /* sorts */
 #endif
