@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bide_main(): which command, with which options. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/admin/admin.h"
@@ -19,7 +20,8 @@ static int usage(const struct bide_server *s, FILE *out)
 		"  tasks list       what is pending, for whom, on which "
 		"question\n"
 		"  tasks show ID    one task: its timeline, questions, steps\n"
-		"  tasks cancel ID | answer ID KEY JSON | expire ID\n"
+		"  tasks cancel ID | answer ID KEY JSON | expire ID | retry "
+		"ID\n"
 		"  doctor           look the database and its instances over\n"
 		"  migrate          bring the database up to date and exit\n"
 		"  version          print the version\n\n"
@@ -88,30 +90,47 @@ static int run_command(struct bide_server *s, int argc, char **argv)
 				     : "unknown command");
 }
 
+/* Configured, with the words of the operator's commands back in argv. */
+static int configured(struct bide_server *s, bool print, int argc, char **argv)
+{
+	enum log_level level = LOG_INFO;
+
+	if (!log_level_parse(config_string(s->config, CONFIG_LOG_LEVEL),
+			     &level))
+		return fail_usage(s, "log-level: expected debug, info, warn, "
+				     "error or none");
+	log_set_level(level);
+	if (print) {
+		config_print(s->config, stdout);
+		return 0;
+	}
+	return run_command(s, argc, argv);
+}
+
 int bide_main(struct bide_server *server, int argc, char **argv)
 {
 	struct bide_error err = {0};
-	enum log_level level = LOG_INFO;
+	char **aside = calloc((size_t)argc + 1, sizeof(*aside));
 	bool print;
-	bool json;
+	int naside;
+	int code;
 
-	if (take_flag(&argc, argv, "--help"))
+	if (aside == NULL)
+		return 1;
+	if (take_flag(&argc, argv, "--help")) {
+		free(aside);
 		return usage(server, stdout);
-	print = take_flag(&argc, argv, "--print-config");
-	/* Only the operator's commands know --json; it stays theirs to read. */
-	json = take_flag(&argc, argv, "--json");
-	if (!load(server, &argc, argv, &err))
-		return fail_usage(server, err.text);
-	if (!log_level_parse(config_string(server->config, CONFIG_LOG_LEVEL),
-			     &level))
-		return fail_usage(server, "log-level: expected debug, info, "
-					  "warn, error or none");
-	log_set_level(level);
-	if (print) {
-		config_print(server->config, stdout);
-		return 0;
 	}
-	if (json)
-		argv[argc++] = "--json";
-	return run_command(server, argc, argv);
+	print = take_flag(&argc, argv, "--print-config");
+	/* The configuration's table does not know the commands' own options. */
+	naside = admin_set_aside(&argc, argv, aside);
+	if (load(server, &argc, argv, &err)) {
+		memcpy(argv + argc, aside, (size_t)naside * sizeof(*aside));
+		argc += naside;
+		code = configured(server, print, argc, argv);
+	} else {
+		code = fail_usage(server, err.text);
+	}
+	free(aside);
+	return code;
 }
