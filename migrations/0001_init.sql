@@ -63,9 +63,10 @@ CREATE TABLE task (
 	caller TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX task_ready ON task(tool, ready_at) WHERE state = 1;
-CREATE INDEX task_running ON task(owner) WHERE state = 2;
-CREATE INDEX task_waiting ON task(tool, wake_at) WHERE state = 3;
+-- The state stands in each once more, or SQLite would fetch the row to see it.
+CREATE INDEX task_ready ON task(tool, ready_at, state) WHERE state = 1;
+CREATE INDEX task_running ON task(owner, state) WHERE state = 2;
+CREATE INDEX task_waiting ON task(tool, wake_at, state) WHERE state = 3;
 CREATE INDEX task_principal ON task(principal);
 CREATE UNIQUE INDEX task_idem ON task(principal, idem_key)
 	WHERE idem_key IS NOT NULL;
@@ -111,7 +112,7 @@ CREATE TABLE input (
 	answer TEXT,
 	PRIMARY KEY (task, wire_key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX input_open ON input(task, deadline_ms) WHERE state = 1;
+CREATE INDEX input_open ON input(task, deadline_ms, state) WHERE state = 1;
 
 -- The history an operator reads; steps and their times stand in step.
 CREATE TABLE event (

@@ -283,7 +283,7 @@ ON CONFLICT (task) DO UPDATE SET payload = excluded.payload
 DELETE FROM task_result WHERE task = ?1
 
 -- name: INPUTS_WITHDRAW
-UPDATE input SET state = 4 WHERE task = ?1 AND state = 1
+UPDATE input INDEXED BY input_open SET state = 4 WHERE task = ?1 AND state = 1
 
 -- name: EVENT_ADD
 INSERT INTO event (task, seq, kind, instance, epoch, detail)
@@ -320,14 +320,15 @@ UPDATE input SET state = 2, answer = ?3, answered_ms = ?4, answered_by = ?5
 WHERE task = ?1 AND wire_key = ?2 AND state = 1
 
 -- name: INPUTS_OPEN_KEYS
-SELECT wire_key, key FROM input WHERE task = ?1 AND state = 1
+SELECT wire_key, key FROM input INDEXED BY input_open
+WHERE task = ?1 AND state = 1
 
 -- name: INPUTS_EXPIRE_DUE
-UPDATE input SET state = 3
+UPDATE input INDEXED BY input_open SET state = 3
 WHERE task = ?1 AND state = 1 AND deadline_ms <= ?2
 
 -- name: INPUTS_EXPIRE_ALL
-UPDATE input SET state = 3 WHERE task = ?1 AND state = 1
+UPDATE input INDEXED BY input_open SET state = 3 WHERE task = ?1 AND state = 1
 
 -- name: INPUTS_NEXT_DEADLINE
 SELECT deadline_ms FROM input WHERE task = ?1 AND state = 1 AND deadline_ms > 0
@@ -444,7 +445,8 @@ SELECT principal FROM task ORDER BY id LIMIT 1
 -- name: GET_INPUTS_OPEN
 SELECT key, wire_key, request, answer, answered_by, kind, state, asked_ms,
 	answered_ms, deadline_ms
-FROM input WHERE task = ?1 AND state = 1 ORDER BY asked_ms, wire_key
+FROM input INDEXED BY input_open
+WHERE task = ?1 AND state = 1 ORDER BY asked_ms, wire_key
 
 -- name: GET_INPUTS_ALL
 SELECT key, wire_key, request, answer, answered_by, kind, state, asked_ms,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/base/error.h"
+#include "server/base/fault.h"
 #include "store/sqlite_store.h"
 
 /* Where the database lies, and whether it may lie there. */
@@ -33,17 +34,23 @@ static const struct {
 	{0x19830326, "BeeGFS"}, {0x786f4256, "vboxsf"},
 };
 
-const char *file_network_fs(const char *path)
+const char *file_network_fs(unsigned long magic)
+{
+	for (size_t i = 0; i < sizeof network_fs / sizeof *network_fs; i++)
+		if ((magic & 0xffffffffu) == network_fs[i].magic)
+			return network_fs[i].name;
+	return NULL;
+}
+
+static const char *network_fs_of(const char *path)
 {
 	struct statfs fs;
 
+	if (FAULT("store.network_fs"))
+		return "a network file system";
 	if (statfs(path, &fs) != 0)
 		return NULL;
-	for (size_t i = 0; i < sizeof network_fs / sizeof *network_fs; i++)
-		if (((unsigned long)fs.f_type & 0xffffffffu) ==
-		    network_fs[i].magic)
-			return network_fs[i].name;
-	return NULL;
+	return file_network_fs((unsigned long)fs.f_type);
 }
 
 static enum bide_rc path_of_url(const char *url, const char **ret,
@@ -113,7 +120,7 @@ static enum bide_rc check_place(const char *path, bool existed,
 	const char *fs;
 
 	snprintf(dir, sizeof dir, "%s", path);
-	fs = file_network_fs(existed ? path : dirname(dir));
+	fs = network_fs_of(existed ? path : dirname(dir));
 	if (!fs)
 		return BIDE_OK;
 	return error_set(reterr, BIDE_INVALID,

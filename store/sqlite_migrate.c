@@ -4,6 +4,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/error.h"
+#include "server/base/fault.h"
 #include "server/base/log.h"
 #include "store/sqlite_store.h"
 
@@ -99,11 +100,6 @@ enum bide_rc migrate_check(struct sql *c, const char *path, int *ret_version,
 	int64_t version = sql_int(c, -1, SQL_USER_VERSION, "");
 	int64_t objects = sql_int(c, -1, SQL_SCHEMA_COUNT, "");
 
-	if (c->rc == SQLITE_NOTADB)
-		return error_set(reterr, BIDE_INVALID,
-				 "%s is not an SQLite database: choose another "
-				 "path",
-				 path);
 	if (c->rc != SQLITE_OK)
 		return failed(c, path, "cannot be read", reterr);
 	if (app == 0 && version == 0 && objects == 0) {
@@ -136,11 +132,14 @@ static enum bide_rc apply(struct sql *c, const char *path,
 		 STORE_APPLICATION_ID, m->number);
 	sql_run(c, SQL_TXN_BEGIN, "");
 	sql_exec(c, m->text);
+	(void)FAULT("store.migrate");
 	sql_run(c, SQL_HISTORY_MAKE, "");
 	sql_run(c, SQL_HISTORY_ADD, "issiis", (int64_t)m->number, m->name, sum,
 		clock_wall_ms(), clock_boot_ms() - began, "bide");
 	sql_exec(c, pragmas);
+	(void)FAULT("store.migrate");
 	sql_run(c, SQL_TXN_COMMIT, "");
+	(void)FAULT("store.migrate");
 	if (c->rc != SQLITE_OK)
 		return failed(c, path, m->name, reterr);
 	log_info("store.migrated", "migration=%s ms=%lld", m->name,
@@ -158,9 +157,11 @@ enum bide_rc migrate_run(struct sql *c, const char *path, int *ret_from,
 	if (rc != BIDE_OK)
 		return rc;
 	*ret_from = version;
+	(void)FAULT("store.migrate");
 	/* Cannot be changed inside a transaction; harmless on an empty file. */
 	if (version == 0 && sql_exec(c, "PRAGMA journal_mode = WAL") < 0)
 		return failed(c, path, "cannot switch to WAL", reterr);
+	(void)FAULT("store.migrate");
 	for (; version < MIGRATIONS; version++) {
 		rc = apply(c, path, &migrations[version], reterr);
 		if (rc != BIDE_OK)

@@ -39,6 +39,23 @@ static const char settings[] = "PRAGMA foreign_keys = OFF;"
 			       "PRAGMA trusted_schema = OFF;"
 			       "PRAGMA secure_delete = FAST;";
 
+static enum bide_rc open_failed(struct sql *c, const char *path, int rc,
+				struct bide_error *reterr)
+{
+	enum bide_rc ret = rc == SQLITE_NOMEM ? BIDE_NOMEM : BIDE_IO;
+
+	if (rc == SQLITE_NOTADB)
+		ret = error_set(reterr, BIDE_INVALID,
+				"%s is not an SQLite database: choose another "
+				"path",
+				path);
+	else
+		error_set(reterr, ret, "cannot open the database %s: %s", path,
+			  c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+	sql_close(c);
+	return ret;
+}
+
 enum bide_rc sql_open(struct sql *c, const char *path, int flags,
 		      struct bide_error *reterr)
 {
@@ -46,20 +63,14 @@ enum bide_rc sql_open(struct sql *c, const char *path, int flags,
 
 	memset(c, 0, sizeof *c);
 	rc = sqlite3_open_v2(path, &c->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc == SQLITE_OK) {
-		sqlite3_extended_result_codes(c->db, 1);
-		sqlite3_busy_timeout(c->db, 5000);
-		sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
-				  NULL);
-		if (sql_exec(c, settings) != SQL_ERROR)
-			return BIDE_OK;
-		rc = c->rc;
-	}
-	error_set(reterr, rc == SQLITE_NOMEM ? BIDE_NOMEM : BIDE_IO,
-		  "cannot open the database %s: %s", path,
-		  c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
-	sql_close(c);
-	return rc == SQLITE_NOMEM ? BIDE_NOMEM : BIDE_IO;
+	if (rc != SQLITE_OK)
+		return open_failed(c, path, rc, reterr);
+	sqlite3_extended_result_codes(c->db, 1);
+	sqlite3_busy_timeout(c->db, 5000);
+	sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	if (sql_exec(c, settings) == SQL_ERROR)
+		return open_failed(c, path, c->rc, reterr);
+	return BIDE_OK;
 }
 
 void sql_close(struct sql *c)

@@ -105,8 +105,8 @@ struct store_file {
 enum bide_rc file_locate(const struct store_options *opt,
 			 struct store_file *ret, struct bide_error *reterr);
 enum bide_rc file_create(const char *path, struct bide_error *reterr);
-/* NULL, or the name of the network file system that holds @path. */
-const char *file_network_fs(const char *path);
+/* NULL, or the name of the network file system with this statfs() magic. */
+const char *file_network_fs(unsigned long magic);
 
 /* sqlite_migrate.c: under the gate. */
 enum bide_rc migrate_check(struct sql *c, const char *path, int *ret_version,
