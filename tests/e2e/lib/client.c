@@ -2,6 +2,7 @@
 #include "tests/e2e/lib/client.h"
 
 #include <curl/curl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,12 +188,32 @@ static char *body_of(const struct ask *a, const char *method, json_t *params)
 	return text;
 }
 
+/* One a thread, so that its connections are used again; it goes with it. */
+static pthread_key_t handle_key;
+
+static void handle_free(void *h)
+{
+	curl_easy_cleanup(h);
+}
+
+static void handle_key_make(void)
+{
+	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+	if (pthread_key_create(&handle_key, handle_free) != 0)
+		abort();
+}
+
 static CURL *handle(void)
 {
-	static __thread CURL *h;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	CURL *h;
 
-	if (h == NULL)
+	(void)pthread_once(&once, handle_key_make);
+	h = pthread_getspecific(handle_key);
+	if (h == NULL) {
 		h = curl_easy_init();
+		(void)pthread_setspecific(handle_key, h);
+	}
 	curl_easy_reset(h);
 	return h;
 }
