@@ -133,7 +133,7 @@ static enum bide_rc check_place(const char *path, bool existed,
 enum bide_rc file_locate(const struct store_options *opt,
 			 struct store_file *ret, struct bide_error *reterr)
 {
-	const char *given;
+	const char *given = NULL;
 	char *path;
 	enum bide_rc rc;
 

@@ -66,7 +66,7 @@ static size_t next_tool(struct txn *t, const struct shelf *sh, size_t i)
 {
 	const struct store *s = t->s;
 	sqlite3_stmt *st;
-	int order;
+	int order = 0;
 
 	while (i < s->ntools) {
 		if (sql_query(t->c, &st, sh->from, "s", s->tools[i]) != SQL_ROW)
