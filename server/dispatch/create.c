@@ -106,17 +106,18 @@ static void created(struct engine_create *c)
 		failed_store(w, STORE_NOT_DONE);
 }
 
-static void ask_engine(struct wait *w)
+static void ask_engine(struct wait *w, json_t *args)
 {
 	struct dispatch *d = w->p.d;
 	struct request *rq = w->p.rq;
 	bool tasks = (rq->caller.can & BIDE_CAN_TASKS) != 0;
+	bool own = args != json_object_get(rq->params, "arguments");
 
 	if (rq->idem_key != NULL)
 		once_digest(rq, w->tool, w->digest);
 	w->create = (struct engine_create){
 		.tool = w->tool,
-		.args = w->args,
+		.args = args,
 		.args_digest = rq->idem_key != NULL ? w->digest
 						    : request_args_digest(rq),
 		.principal = rq->principal,
@@ -129,7 +130,13 @@ static void ask_engine(struct wait *w)
 		.done = created,
 		.user = w,
 	};
+	/* The request may be answered, and its JSON released elsewhere, before
+	 * this returns: what it holds itself is not held here. */
+	if (!own)
+		json_decref(args);
 	engine_create_task(d->opt.engine, &w->create);
+	if (own)
+		json_decref(args);
 }
 
 void create_task(struct dispatch *d, struct request *rq,
@@ -146,7 +153,6 @@ void create_task(struct dispatch *d, struct request *rq,
 		core_no_memory(d, rq);
 		return;
 	}
-	w->args = args;
 	w->from = from;
 	w->budget_ms = core_budget_ms(d, tool);
 	(void)snprintf(w->chain, sizeof(w->chain), "%s", chain);
@@ -154,5 +160,5 @@ void create_task(struct dispatch *d, struct request *rq,
 		pending_replace(old, &w->p, PENDING_WAIT);
 	else
 		(void)pending_add(&w->p, d, rq, PENDING_WAIT, false);
-	ask_engine(w);
+	ask_engine(w, args);
 }

@@ -61,7 +61,7 @@ struct outcome {
 	enum outcome_kind kind;
 	const char *text;
 	size_t len;
-	const struct continuation *next;
+	struct continuation *next; /* done() takes its record */
 	const struct store_task *task;
 	const char *cursor;
 	int code;

@@ -128,6 +128,19 @@ struct bide_call *ephemeral_load(struct dispatch *d, struct request *rq,
 }
 
 /* ---- the end ---- */
+/* Nobody finds it any more, and nothing of the request's JSON is held: the
+ * protocol may release that as soon as it has the answer. */
+static void leave(struct ephemeral *e)
+{
+	if (e->added)
+		pending_remove(&e->p);
+	e->added = false;
+	run_free(e->call);
+	json_decref(e->args);
+	e->call = NULL;
+	e->args = NULL;
+}
+
 static void ephemeral_free(struct ephemeral *e)
 {
 	run_free(e->call);
@@ -138,23 +151,17 @@ static void ephemeral_free(struct ephemeral *e)
 	free(e);
 }
 
-/* The request is @e's no more, and nobody finds it. */
-static void leave(struct ephemeral *e)
-{
-	if (e->added)
-		pending_remove(&e->p);
-	e->added = false;
-}
-
 static void reply(struct ephemeral *e)
 {
 	struct dispatch *d = e->d;
 
-	leave(e);
-	if (e->keeping.earlier != NULL)
+	if (e->keeping.earlier != NULL) {
+		json_decref(e->next.record);
+		e->next.record = NULL;
 		once_answer(d, e->rq, e->keeping.earlier);
-	else
+	} else {
 		core_done(d, e->rq, &e->outcome);
+	}
 	once_forget(d, &e->once);
 	ephemeral_free(e);
 }
@@ -168,7 +175,8 @@ static void kept(struct once_keeping *k)
 		reply(e);
 		return;
 	}
-	leave(e);
+	json_decref(e->next.record);
+	e->next.record = NULL;
 	core_store_failed(d, e->rq, k->op.outcome);
 	once_forget(d, &e->once);
 	ephemeral_free(e);
@@ -176,6 +184,7 @@ static void kept(struct once_keeping *k)
 
 static void finish(struct ephemeral *e, enum outcome_kind kind)
 {
+	leave(e);
 	e->outcome.kind = kind;
 	e->outcome.text = e->text.data;
 	e->outcome.len = e->text.len;

@@ -210,7 +210,7 @@ static void load_next(struct dispatch *d, const json_t *kept,
 		       chain != NULL ? chain : "");
 	c->wake_ms = json_integer_value(json_object_get(kept, "wake"));
 	c->rounds = (int)json_integer_value(json_object_get(kept, "rounds"));
-	c->record = json_object_get(kept, "record");
+	c->record = json_incref(json_object_get(kept, "record"));
 	c->ttl_ms = d->opt.continuation_ttl_ms;
 }
 
@@ -237,10 +237,11 @@ void once_answer(struct dispatch *d, struct request *rq, const char *kept)
 		load_next(d, j, &next);
 		o.next = &next;
 	}
-	if (text == NULL)
+	if (text == NULL) {
 		core_no_memory(d, rq);
-	else
+	} else {
 		core_done(d, rq, &o);
+	}
 	free(text);
 	json_decref(j);
 }

@@ -40,10 +40,11 @@ void method_tools_list(struct dispatch *d, struct request *rq)
 	buf_fini(&b);
 }
 
-/* True: they fit. Otherwise the model is told what to mend (server/tools
- * "Error Handling": input validation is a tool execution error). */
+/* True: they fit. Otherwise they are released, and the model is told what to
+ * mend (server/tools "Error Handling": input validation is a tool execution
+ * error). */
 static bool arguments_fit(struct dispatch *d, struct request *rq,
-			  const struct tool *tool, const json_t *args)
+			  const struct tool *tool, json_t *args)
 {
 	struct json_schema_problem problems[MAX_PROBLEMS];
 	struct buf b = {0};
@@ -54,6 +55,7 @@ static bool arguments_fit(struct dispatch *d, struct request *rq,
 		return true;
 	(void)buf_addf(&b, "Invalid arguments for tool %s: ", tool->def.name);
 	json_schema_explain_as("arguments", problems, n, &b);
+	json_decref(args);
 	core_tool_error(d, rq, NULL,
 			b.failed ? "Invalid arguments for this tool" : b.data);
 	buf_fini(&b);
@@ -111,11 +113,10 @@ static void route(struct dispatch *d, struct request *rq,
 		  const struct tool *tool, json_t *args)
 {
 	if (rq->resume != NULL && rq->resume->kind != CONTINUATION_RECORD) {
-		handle_return(d, rq, tool, rq->resume);
 		json_decref(args);
+		handle_return(d, rq, tool, rq->resume);
 	} else if (tool->builtin) {
 		wait_for_task_call(d, rq, tool, args);
-		json_decref(args);
 	} else if (tool->def.mode == BIDE_PERSISTENT ||
 		   (tool->def.mode == BIDE_EITHER && has_task(d, rq))) {
 		start_task(d, rq, tool, args);
@@ -157,8 +158,6 @@ void tools_call_again(struct dispatch *d, struct request *rq)
 		core_no_memory(d, rq);
 	else if (arguments_fit(d, rq, tool, args))
 		route(d, rq, tool, args);
-	else
-		json_decref(args);
 }
 
 void method_tools_call(struct dispatch *d, struct request *rq)

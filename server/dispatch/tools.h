@@ -35,7 +35,7 @@ void create_task(struct dispatch *d, struct request *rq,
 void handle_return(struct dispatch *d, struct request *rq,
 		   const struct tool *tool, const struct continuation *c);
 
-/* wait_for_task.c */
+/* wait_for_task.c. @args: stolen. */
 void wait_for_task_call(struct dispatch *d, struct request *rq,
-			const struct tool *tool, const json_t *args);
+			const struct tool *tool, json_t *args);
 #endif

@@ -29,7 +29,6 @@ void wait_free(struct wait *w)
 	if (w == NULL)
 		return;
 	run_free(w->from);
-	json_decref(w->args);
 	free(w);
 }
 

@@ -25,7 +25,6 @@ struct wait {
 	/* While the task is being made (create.c). */
 	struct engine_create create;
 	struct bide_call *from;
-	json_t *args;
 	char digest[44];
 };
 /* The capability bits that a task's open questions need. */

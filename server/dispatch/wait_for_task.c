@@ -42,14 +42,15 @@ enum bide_rc dispatch_add_tools(struct registry *r, struct bide_error *reterr)
 }
 
 void wait_for_task_call(struct dispatch *d, struct request *rq,
-			const struct tool *tool, const json_t *args)
+			const struct tool *tool, json_t *args)
 {
 	const char *text = json_string_value(json_object_get(args, "handle"));
 	struct continuation c = {0};
+	bool accepted = text != NULL && rq->reply->open_wait(rq, text, &c);
 
-	if (text == NULL || !rq->reply->open_wait(rq, text, &c)) {
+	json_decref(args);
+	if (accepted)
+		handle_return(d, rq, tool, &c);
+	else
 		core_tool_error(d, rq, NULL, CORE_HANDLE_REFUSED);
-		return;
-	}
-	handle_return(d, rq, tool, &c);
 }

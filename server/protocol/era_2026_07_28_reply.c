@@ -192,6 +192,7 @@ static int write_round(struct call *c, struct buf *b, const struct outcome *o)
 {
 	char *state = seal(&c->rq, o->next);
 
+	continuation_fini(o->next);
 	if (state == NULL)
 		return write_error(c, b, JSONRPC_INTERNAL,
 				   "The state of this call is too large to be "

@@ -46,7 +46,7 @@ size_t engine_running(const struct engine *e);
  * commit. */
 struct engine_create {
 	const struct tool *tool;
-	json_t *args; /* its own reference is taken */
+	json_t *args; /* copied before engine_create_task() returns */
 	const char *args_digest, *principal, *idem_key,
 		*chain_id; /* borrowed until done; idem_key, chain_id may be
 			      NULL */

@@ -164,11 +164,12 @@ static struct work *fresh_work(struct engine *e, const struct engine_create *c)
 	w->fresh = true;
 	w->tool = c->tool;
 	memcpy(w->token, c->token, sizeof(w->token));
-	w->args = json_incref(c->args);
+	/* Not a reference: the request's JSON belongs to another thread. */
+	w->args = json_deep_copy(c->args);
 	w->caller = *c->caller;
 	w->principal = strdup(c->principal ? c->principal : "");
 	w->chain_id = c->chain_id ? strdup(c->chain_id) : NULL;
-	if (w->principal && (w->chain_id || !c->chain_id))
+	if (w->args && w->principal && (w->chain_id || !c->chain_id))
 		return w;
 	work_free(w);
 	return NULL;

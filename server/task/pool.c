@@ -87,17 +87,15 @@ struct pool *pool_new(const char *name, size_t threads)
 
 void pool_submit(struct pool *p, struct job *j)
 {
-	bool wake;
-
 	j->next = NULL;
 	mutex_lock(&p->lock);
 	*p->tail = j;
 	p->tail = &j->next;
 	atomic_fetch_add(&p->queued, 1);
-	wake = p->waiting > 0;
-	mutex_unlock(&p->lock);
-	if (wake)
+	/* Under the lock: once this job is done the pool may be freed. */
+	if (p->waiting > 0)
 		cond_signal(&p->more);
+	mutex_unlock(&p->lock);
 }
 
 size_t pool_idle(const struct pool *p)
