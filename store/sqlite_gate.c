@@ -325,7 +325,7 @@ static int take_checked(struct gate *g, int64_t deadline_ms)
 
 static enum bide_rc refuse(struct gate *g, int err, struct bide_error *reterr)
 {
-	struct gate_holder h;
+	struct gate_holder h = {.place = GATE_FREE};
 
 	if (err == -ECANCELED)
 		return error_set(reterr, BIDE_CANCELLED,

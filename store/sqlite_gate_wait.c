@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
+#include "server/base/fault.h"
 
 /* A signal that came between arming and flock is lost; the next is so far. */
 #define REPEAT_MS 5
@@ -113,5 +114,7 @@ int gate_wait_flock(struct gate_wait *w, int fd, int64_t ms)
 	at.it_value = from_ms(ms);
 	if (!w->timed || timer_settime(w->timer, 0, &at, NULL))
 		return nap_and_try(fd, ms);
+	if (FAULT("gate.wait")) /* delays: the signal comes too early */
+		return -EINTR;
 	return flock(fd, LOCK_EX) ? -errno : 0;
 }

@@ -21,6 +21,7 @@ struct gate_wait {
 void gate_wait_begin(struct gate_wait *w);
 void gate_wait_end(struct gate_wait *w);
 /* Takes the exclusive flock of @fd: 0; -EINTR at the latest @ms from now, with
- * nothing taken; else -errno. */
+ * nothing taken; else -errno. Fault point "gate.wait": just before it blocks.
+ */
 int gate_wait_flock(struct gate_wait *w, int fd, int64_t ms);
 #endif

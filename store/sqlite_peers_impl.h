@@ -71,7 +71,7 @@ struct peers {
 	int64_t heard[8 * BELL_TASKS];
 };
 
-void peers_bell_main(void *p); /* sqlite_peers_watch.c */
+void peers_bell_main(void *arg); /* sqlite_peers_watch.c */
 void peers_kick(struct peers *p);
 int peers_watch_dir(int dirfd);      /* an inotify, or -1 */
 void peers_restore(struct peers *p); /* sqlite_peers_restore.c */

@@ -43,12 +43,14 @@ void peer_unref(struct peer *peer)
 
 /* ---- the list ---- */
 
-static struct peer *find(const struct peers *p, int64_t instance)
+/* p->n when it is not there. */
+static size_t find(const struct peers *p, int64_t instance)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->list[i]->instance == instance)
-			return p->list[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < p->n && p->list[i]->instance != instance)
+		i++;
+	return i;
 }
 
 static void drop(struct peers *p, size_t i)
@@ -112,7 +114,6 @@ static void add(struct peers *p, int64_t instance)
 	peer = peer_new(p, instance);
 	if (!peer)
 		return;
-	peer->seen = true;
 	mutex_lock(&p->lock);
 	p->list[p->n++] = peer;
 	mutex_unlock(&p->lock);
@@ -127,17 +128,14 @@ static bool same_file(struct peers *p, const struct peer *peer)
 
 /* Another file under a known number: made again by its process, or another
  * process's on a restored database. Either way this is the instance now. */
-static void replace(struct peers *p, struct peer *old)
+static void replace(struct peers *p, size_t i)
 {
-	struct peer *peer = peer_new(p, old->instance);
+	struct peer *old = p->list[i], *peer = peer_new(p, old->instance);
 
 	if (!peer)
 		return;
-	peer->seen = true;
 	mutex_lock(&p->lock);
-	for (size_t i = 0; i < p->n; i++)
-		if (p->list[i] == old)
-			p->list[i] = peer;
+	p->list[i] = peer;
 	mutex_unlock(&p->lock);
 	peer_unref(old);
 }
@@ -158,17 +156,17 @@ static void without_file(struct peers *p, size_t i)
 static void scan_entry(struct peers *p, const char *name)
 {
 	int64_t instance = instance_file_number(name);
-	struct peer *peer;
+	size_t i;
 
 	if (instance == 0 || instance == p->opt.instance)
 		return;
-	peer = find(p, instance);
-	if (!peer)
+	i = find(p, instance);
+	if (i == p->n)
 		add(p, instance);
-	else if (same_file(p, peer))
-		peer->seen = true;
-	else
-		replace(p, peer);
+	else if (!same_file(p, p->list[i]))
+		replace(p, i);
+	if (i < p->n)
+		p->list[i]->seen = true;
 }
 
 static void scan(struct peers *p)
