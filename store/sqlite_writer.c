@@ -69,9 +69,9 @@ enum attempt {
 static enum attempt broken(struct txn *t, const struct store_op *op)
 {
 	log_warn("store.transaction_broken", "op=%s rc=%d at=%s text=%s",
-		 op ? writer_kind_name(op->kind) : "begin", t->c->rc,
+		 op ? writer_kind_name(op->kind) : "", t->c->rc,
 		 t->c->at < SQL_COUNT ? sql_name_of(t->c->at) : "",
-		 t->nomem ? "out of memory" : sqlite3_errmsg(t->c->db));
+		 t->nomem ? "out of memory" : sqlite3_errstr(t->c->rc));
 	health_disk(t->s, true, sqlite3_errstr(t->c->rc));
 	txn_rollback(t);
 	return BROKEN;
@@ -172,12 +172,16 @@ static bool back_off(struct store *s, int tries)
 
 /*
  * One operation by itself, after its batch broke. @unsure: a COMMIT with it
- * failed and has not been overwritten since. False: the gate is lost.
+ * failed and has not been overwritten since. It is given up when it fails twice
+ * although the disk takes other things: full, most likely, so say so at once.
+ * False: the gate is lost.
  */
 static bool settle_alone(struct store *s, struct txn *t, struct store_op *op,
 			 bool unsure)
 {
-	for (int tries = 0;; tries++) {
+	bool inside = true;
+
+	for (int tries = 0, refused = 0; inside; tries++) {
 		enum attempt a = attempt(s, t, op);
 
 		if (a == COMMITTED) {
@@ -185,19 +189,13 @@ static bool settle_alone(struct store *s, struct txn *t, struct store_op *op,
 			return true;
 		}
 		unsure = (unsure || a == UNSURE) && !scrub(s, t);
-		/* Refused by the disk: say so at once, there may be room later.
-		 * Twice: one failed sync is no reason to give up. */
-		if (!unsure && tries > 0)
+		refused += !unsure;
+		if (refused == 2 || queue_expired(s, op))
 			break;
-		if (queue_expired(s, op))
-			break;
-		if (!back_off(s, tries)) {
-			queue_tell(op, unsure ? STORE_UNKNOWN : STORE_NOT_DONE);
-			return false;
-		}
+		inside = back_off(s, tries);
 	}
 	queue_tell(op, unsure ? STORE_UNKNOWN : STORE_NOT_DONE);
-	return true;
+	return inside;
 }
 
 static bool settle_each(struct store *s, struct txn *t, struct store_op *list,
