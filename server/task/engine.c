@@ -154,8 +154,6 @@ static struct engine *engine_new(const struct engine_options *opt)
 	e->opt = *opt;
 	if (!e->opt.call_workers)
 		e->opt.call_workers = 1;
-	if (!e->opt.task_workers)
-		e->opt.task_workers = 1;
 	e->store = opt->store;
 	mutex_init(&e->lock, RANK_ENGINE);
 	cond_init(&e->kick);
