@@ -307,6 +307,24 @@ static void test_round__an_answer_completes_the_call(void **state)
 	round_trip(*state, "hello_inline");
 }
 
+/* The official suite sends the answers with the first request, and others. */
+static void test_round__answers_may_come_with_the_first_request(void **state)
+{
+	struct post p = {
+		TOOL_CALL, .tool = "two", .caps = CAPS_FORM,
+		.responses = "{\"first\":" ACCEPT_NAME(
+			"A") ",\"second\":" ACCEPT_NAME("B") ",\"x\":{}}"};
+	struct fake *f = fake_call(*state, p);
+
+	assert_string_equal(fake_text(f), "A B");
+	fake_free(f);
+	p.responses = "{\"first\":" ACCEPT_NAME("A") "}";
+	f = fake_call(*state, p);
+	assert_null(fake_get(f, "result/inputRequests/first"));
+	assert_non_null(fake_get(f, "result/inputRequests/second"));
+	fake_free(f);
+}
+
 /* Cases 15, 12; item 43. */
 static void test_round__declining_is_an_answer(void **state)
 {
@@ -751,6 +769,8 @@ int main(void)
 		cmocka_unit_test(
 			test_call__a_handler_cannot_send_a_reserved_code),
 		cmocka_unit_test(test_round__an_answer_completes_the_call),
+		cmocka_unit_test(
+			test_round__answers_may_come_with_the_first_request),
 		cmocka_unit_test(test_round__declining_is_an_answer),
 		cmocka_unit_test(test_round__asks_only_for_what_is_missing),
 		cmocka_unit_test(test_round__a_misfit_is_asked_again),
