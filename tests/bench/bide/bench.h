@@ -22,6 +22,7 @@ struct series {
 };
 struct figure {
 	struct series per_s, p50_us, p99_us;
+	struct series disk; /* just before and just after it */
 };
 
 struct bench {
@@ -64,7 +65,10 @@ int parts_port(const struct server *v);
 /* All sizes of a kind, against @v; of FLOOR against the server on @port. */
 void parts_floor(int round, int port);
 void parts_run(enum kind k, int round, struct server *v);
-double parts_disk(const char *dir);
+/* With the disk measured around each size: it drifts within seconds. */
+void parts_durable(enum kind k, int round, struct server *v);
+/* One-row FULL commits a second, on the file system of @dir. */
+double parts_disk(const char *dir, double seconds);
 
 /* ---- rounds.c: what the whole run is made of ---- */
 void rounds_requests(void);

@@ -78,11 +78,27 @@ void parts_run(enum kind k, int round, struct server *v)
 {
 	if (!(bench.kinds & 1U << k))
 		return;
+	for (size_t i = 0; i < SIZES && kinds[k].conns[i] > 0; i++)
+		run(k, i, round, parts_port(v));
+}
+
+void parts_durable(enum kind k, int round, struct server *v)
+{
+	const char *dir = v->scratch->dir;
+	double before;
+	double after;
+
+	if (!(bench.kinds & 1U << k))
+		return;
+	before = parts_disk(dir, bench.seconds / 2);
 	for (size_t i = 0; i < SIZES && kinds[k].conns[i] > 0; i++) {
 		run(k, i, round, parts_port(v));
-		if (k == CREATE)
-			settle(v);
+		settle(v);
+		after = parts_disk(dir, bench.seconds / 2);
+		bench.figure[k][i].disk.v[round] = (before + after) / 2;
+		before = after;
 	}
+	bench.disk.v[round] = before;
 }
 
 static void must(int rc, sqlite3 *db)
@@ -93,8 +109,7 @@ static void must(int rc, sqlite3 *db)
 	exit(1);
 }
 
-/* One-row FULL commits a second, on the file system of the databases. */
-double parts_disk(const char *dir)
+double parts_disk(const char *dir, double seconds)
 {
 	char path[320];
 	sqlite3 *db = NULL;
@@ -120,7 +135,7 @@ double parts_disk(const char *dir)
 		must(sqlite3_reset(st), db);
 		n++;
 		took = (double)(load_now_ns() - begun) / 1e9;
-	} while (took < bench.seconds);
+	} while (took < seconds);
 	(void)sqlite3_finalize(st);
 	(void)sqlite3_close(db);
 	return (double)n / took;

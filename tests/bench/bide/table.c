@@ -82,7 +82,7 @@ static double compared(enum kind k, size_t i, const char **ret_with)
 	case CREATE:
 	case STEPS:
 		*ret_with = "of the disk";
-		return series_ratio(&f->per_s, &bench.disk);
+		return series_ratio(&f->per_s, &f->disk);
 	case BESIDE:
 		*ret_with = "of the quiet one";
 		return series_ratio(&f->per_s, &bench.figure[QUIET][0].per_s);
@@ -141,7 +141,7 @@ static void one_client(void)
 		return;
 	for (int i = 0; i < bench.rounds; i++)
 		commits.v[i] = bench.figure[STEPS][0].p50_us.v[i] / 1e6 *
-			       bench.disk.v[i];
+			       bench.figure[STEPS][0].disk.v[i];
 	one("one client's two-step task, p50", series_median(&commits),
 	    "commits");
 	verdict(AT_MOST, series_median(&commits), 8, "");
