@@ -179,25 +179,27 @@ static void claimed(struct store_op *op, void *user)
 {
 	struct engine *e = user;
 	struct work *list = NULL, *next;
-	size_t left;
+	size_t left = e->claims.reserved; /* ours while in flight */
+	bool again;
 
 	if (op->outcome == STORE_DONE)
 		list = make_works(e, &op->u.claim);
-	mutex_lock(&e->lock);
-	settle_locked(e, op);
-	left = e->claims.reserved;
-	for (struct work *w = list; w; w = w->next)
-		left--;
-	e->claims.in_flight = false;
-	idle_locked(e, e->idle + left);
-	cond_broadcast(&e->changed);
-	mutex_unlock(&e->lock);
 	for (; list; list = next) {
 		next = list->next;
+		left--;
 		metric_add(METRIC_TASKS_CLAIMED, 1);
 		work_start(list);
 	}
-	claims_kick(e);
+	mutex_lock(&e->lock);
+	settle_locked(e, op);
+	e->claims.in_flight = false;
+	idle_locked(e, e->idle + left);
+	again = prepare_locked(e);
+	cond_broadcast(&e->changed);
+	mutex_unlock(&e->lock);
+	/* Else the engine may be gone by now. */
+	if (again)
+		store_submit(e->store, &e->claims.op);
 }
 
 /* ---- keeping: what is held, so that orphans go back (rule 2) ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One engine on a real store: what a handler may do, and what becomes of it. */
-#include "tests/unit/task/lib/rig.h"
+#include "tests/unit/task/rig.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static enum bide_rc yields(struct bide_call *c, void *user)
 }
 
 /* Busy until told, by its descriptor; says when it was. */
-static int64_t told_us;
+static _Atomic int64_t told_us;
 static enum bide_rc busy(struct bide_call *c, void *user)
 {
 	struct pollfd p = {.fd = bide_cancel_fd(c), .events = POLLIN};
@@ -221,6 +221,7 @@ static int teardown(void **state)
 {
 	stage_open(&stage);
 	rig_end(*state);
+	fault_disarm();
 	free(*state);
 	stage_fini(&stage);
 	return 0;
@@ -659,7 +660,6 @@ static void test_write__that_fails_is_made_again(void **state)
 	assert_int_equal(row->nsteps, 4);
 	store_task_free(row);
 	assert_int_equal(stage_read(&stage, STEPPED), 4);
-	fault_disarm();
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Two engines on one database, and many tasks. */
-#include "tests/unit/task/lib/rig.h"
+#include "tests/unit/task/rig.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -38,7 +38,7 @@ static enum bide_rc deaf(struct bide_call *c, void *user)
 	return bide_text(c, "done");
 }
 
-static int64_t told_us;
+static _Atomic int64_t told_us;
 static enum bide_rc busy(struct bide_call *c, void *user)
 {
 	struct pollfd p = {.fd = bide_cancel_fd(c), .events = POLLIN};
@@ -202,7 +202,7 @@ static size_t threads(void)
 	return n;
 }
 
-static void made(struct engine_create *c)
+static void counted(struct engine_create *c)
 {
 	if (c->outcome == STORE_DONE && c->answer == STORE_CREATED)
 		stage_mark(&stage, TOLD);
@@ -223,7 +223,7 @@ static void create_some(struct rig *r, size_t n)
 			.principal = "ann",
 			.caller = &r->caller,
 			.flow = STORE_FLOW_TASKS,
-			.done = made};
+			.done = counted};
 		engine_create_task(r->engine[0], &c[i]);
 	}
 	stage_await(&stage, TOLD, before + (int)n);
@@ -283,6 +283,7 @@ static void test_waiting_tasks__hold_no_thread_and_no_memory(void **state)
 #else
 	(void)before;
 	(void)after;
+	(void)each;
 #endif
 }
 
@@ -388,7 +389,13 @@ static void test_orphaned_claim__goes_back_by_keep(void **state)
 	row = rig_get(r, 0, t.id);
 	assert_int_equal(row->state, STORE_RUNNING);
 	store_task_free(row);
-	jump(r, &at, 120000);
+	/* A batch that is under way during the first jump seems to have taken
+	 * that long; the store then leaves claims alone for as long. */
+	for (int i = 0; i < 10; i++) {
+		jump(r, &at, 120000);
+		if (rig_within(r, 0, t.id, rig_has_ended, 500))
+			break;
+	}
 	row = rig_await(r, 0, t.id, rig_has_ended);
 	assert_int_equal(row->state, STORE_COMPLETED);
 	assert_int_equal(row->crashes, 0);

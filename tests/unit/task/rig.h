@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/task/lib/rig.h"
+#ifndef TESTS_TASK_RIG_H
+#define TESTS_TASK_RIG_H
+/* Engines on one database of a test's own, and what tests do with them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 #include <ftw.h>
 #include <stdio.h>
@@ -9,7 +17,83 @@
 #include "server/base/clock.h"
 #include "server/base/jsontext.h"
 #include "server/base/log.h"
+#include "server/base/thread.h"
 #include "server/security/keyring.h"
+#include "server/task/engine.h"
+
+#define RIG static __attribute__((unused))
+
+#define RIG_MAX     2
+#define RIG_WAIT_MS 20000 /* then a test fails instead of hanging */
+
+struct rig_wait;
+struct rig {
+	char dir[200], db[240];
+	struct registry *registry;
+	size_t n;
+	struct store *store[RIG_MAX];
+	struct engine *engine[RIG_MAX];
+	struct engine_options opt; /* may be changed before rig_start() */
+	struct caller caller;
+	struct rig_wait *waits;
+};
+
+RIG void rig_init(struct rig *r, const struct bide_tool *tools, size_t ntools);
+RIG void rig_start(struct rig *r, size_t engines);
+/* Stops the @i-th engine and closes its store. */
+RIG void rig_stop(struct rig *r, size_t i);
+RIG void rig_end(struct rig *r);
+
+/* A task as rig_create() made it. */
+struct rig_task {
+	int64_t id;
+	char token[STORE_TOKEN_BYTES];
+	enum store_answer answer;
+};
+RIG struct rig_task rig_create(struct rig *r, size_t at, const char *tool);
+/* The same with more said; @c: tool, args, caller, principal are filled. */
+RIG struct rig_task rig_create_as(struct rig *r, size_t at, const char *tool,
+				  struct engine_create *c);
+
+/* Until @ok says so of the task; store_task_free() it. */
+typedef bool (*rig_ok_fn)(const struct store_task *t);
+RIG struct store_task *rig_await(struct rig *r, size_t at, int64_t task,
+				 rig_ok_fn ok);
+/* True: @ok said so within @ms. */
+RIG bool rig_within(struct rig *r, size_t at, int64_t task, rig_ok_fn ok,
+		    int64_t ms);
+RIG bool rig_is_ready(const struct store_task *t);
+RIG bool rig_is_waiting(const struct store_task *t);
+RIG bool rig_has_ended(const struct store_task *t);
+/* Until it has ended: then it is as said. @payload NULL: any. */
+RIG void rig_ends(struct rig *r, size_t at, int64_t task,
+		  enum store_state state, const char *payload);
+RIG struct store_task *rig_get(struct rig *r, size_t at, int64_t task);
+
+/* The per-key answer of STORE_OP_ANSWER. */
+RIG enum store_answer rig_answer(struct rig *r, size_t at, const char *token,
+				 const char *key, const char *json);
+RIG enum store_answer rig_cancel(struct rig *r, size_t at, const char *token);
+/* How many events of a kind its history has. */
+RIG size_t rig_events(const struct store_task *t, const char *kind);
+
+/* ---- a stage that handlers and tests meet on ---- */
+struct stage {
+	struct mutex lock; /* RANK_LEAF */
+	struct cond changed;
+	int mark[8]; /* counters of a test's own */
+	bool open;
+};
+RIG void stage_init(struct stage *s);
+RIG void stage_fini(struct stage *s);
+RIG void stage_mark(struct stage *s, int which);
+RIG int stage_read(struct stage *s, int which);
+RIG void stage_await(struct stage *s, int which, int at_least);
+RIG bool stage_within(struct stage *s, int which, int at_least, int64_t ms);
+RIG void stage_open(struct stage *s);
+RIG void stage_wait_open(struct stage *s);
+
+/* ---- how ---- */
 
 #define ALL                                                                    \
 	(STORE_GET_PAYLOAD | STORE_GET_ALL_INPUTS | STORE_GET_ARGS |           \
@@ -17,20 +101,20 @@
 
 /* ---- the stage ---- */
 
-void stage_init(struct stage *s)
+RIG void stage_init(struct stage *s)
 {
 	*s = (struct stage){0};
 	mutex_init(&s->lock, RANK_LEAF);
 	cond_init(&s->changed);
 }
 
-void stage_fini(struct stage *s)
+RIG void stage_fini(struct stage *s)
 {
 	cond_fini(&s->changed);
 	mutex_fini(&s->lock);
 }
 
-void stage_mark(struct stage *s, int which)
+RIG void stage_mark(struct stage *s, int which)
 {
 	mutex_lock(&s->lock);
 	s->mark[which]++;
@@ -38,7 +122,7 @@ void stage_mark(struct stage *s, int which)
 	mutex_unlock(&s->lock);
 }
 
-int stage_read(struct stage *s, int which)
+RIG int stage_read(struct stage *s, int which)
 {
 	int n;
 
@@ -48,33 +132,32 @@ int stage_read(struct stage *s, int which)
 	return n;
 }
 
-static void wait_a_little(struct stage *s, int64_t until)
+/* @ms: without any change. */
+RIG bool stage_within(struct stage *s, int which, int at_least, int64_t ms)
 {
-	int64_t left = until - clock_boot_ms();
-
-	if (left <= 0) {
-		mutex_unlock(&s->lock);
-		fail_msg("nobody came to the stage");
-	}
-	cond_wait_ms(&s->changed, &s->lock, left);
-}
-
-void stage_await(struct stage *s, int which, int at_least)
-{
-	int64_t until = 0;
+	int64_t until = 0, left = ms;
 	int seen = -1;
 
 	mutex_lock(&s->lock);
-	while (s->mark[which] < at_least) {
+	while (s->mark[which] < at_least && left > 0) {
 		if (s->mark[which] != seen)
-			until = clock_boot_ms() + RIG_WAIT_MS;
+			until = clock_boot_ms() + ms;
 		seen = s->mark[which];
-		wait_a_little(s, until);
+		cond_wait_ms(&s->changed, &s->lock, until - clock_boot_ms());
+		left = until - clock_boot_ms();
 	}
+	left = s->mark[which] >= at_least;
 	mutex_unlock(&s->lock);
+	return left;
 }
 
-void stage_open(struct stage *s)
+RIG void stage_await(struct stage *s, int which, int at_least)
+{
+	if (!stage_within(s, which, at_least, RIG_WAIT_MS))
+		fail_msg("nobody came to the stage");
+}
+
+RIG void stage_open(struct stage *s)
 {
 	mutex_lock(&s->lock);
 	s->open = true;
@@ -82,7 +165,7 @@ void stage_open(struct stage *s)
 	mutex_unlock(&s->lock);
 }
 
-void stage_wait_open(struct stage *s)
+RIG void stage_wait_open(struct stage *s)
 {
 	mutex_lock(&s->lock);
 	while (!s->open)
@@ -108,7 +191,7 @@ static void default_options(struct engine_options *opt)
 	};
 }
 
-void rig_init(struct rig *r, const struct bide_tool *tools, size_t ntools)
+RIG void rig_init(struct rig *r, const struct bide_tool *tools, size_t ntools)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct bide_error err = {0};
@@ -131,7 +214,7 @@ void rig_init(struct rig *r, const struct bide_tool *tools, size_t ntools)
 	default_options(&r->opt);
 }
 
-void rig_start(struct rig *r, size_t engines)
+RIG void rig_start(struct rig *r, size_t engines)
 {
 	struct store_options so = {.url = r->db,
 				   .create = true,
@@ -150,7 +233,7 @@ void rig_start(struct rig *r, size_t engines)
 	}
 }
 
-void rig_stop(struct rig *r, size_t i)
+RIG void rig_stop(struct rig *r, size_t i)
 {
 	engine_stop(r->engine[i]);
 	r->engine[i] = NULL;
@@ -175,7 +258,7 @@ struct rig_wait {
 	struct rig_wait *next;
 };
 
-void rig_end(struct rig *r)
+RIG void rig_end(struct rig *r)
 {
 	struct rig_wait *w;
 
@@ -202,8 +285,8 @@ static void made(struct engine_create *c)
 	stage_mark(&((struct making *)c)->stage, 0);
 }
 
-struct rig_task rig_create_as(struct rig *r, size_t at, const char *tool,
-			      struct engine_create *c)
+RIG struct rig_task rig_create_as(struct rig *r, size_t at, const char *tool,
+				  struct engine_create *c)
 {
 	struct making m = {.c = *c};
 	struct rig_task t = {0};
@@ -235,7 +318,7 @@ struct rig_task rig_create_as(struct rig *r, size_t at, const char *tool,
 	return t;
 }
 
-struct rig_task rig_create(struct rig *r, size_t at, const char *tool)
+RIG struct rig_task rig_create(struct rig *r, size_t at, const char *tool)
 {
 	struct engine_create c = {0};
 	struct rig_task t = rig_create_as(r, at, tool, &c);
@@ -254,7 +337,7 @@ static void changed(struct wake_watcher *x, const struct store_task *t)
 		stage_mark(&w->stage, 0);
 }
 
-struct store_task *rig_get(struct rig *r, size_t at, int64_t task)
+RIG struct store_task *rig_get(struct rig *r, size_t at, int64_t task)
 {
 	struct store_task *t = NULL;
 
@@ -263,10 +346,12 @@ struct store_task *rig_get(struct rig *r, size_t at, int64_t task)
 }
 
 /* The watcher lives on until rig_end(): its callback may be running. */
-struct store_task *rig_await(struct rig *r, size_t at, int64_t task,
-			     rig_ok_fn ok)
+RIG bool rig_within(struct rig *r, size_t at, int64_t task, rig_ok_fn ok,
+		    int64_t ms)
 {
+	struct wake *wake = engine_wake(r->engine[at]);
 	struct rig_wait *w = calloc(1, sizeof(*w));
+	bool came;
 
 	assert_non_null(w);
 	stage_init(&w->stage);
@@ -275,29 +360,37 @@ struct store_task *rig_await(struct rig *r, size_t at, int64_t task,
 	w->ok = ok;
 	w->next = r->waits;
 	r->waits = w;
-	wake_watch(engine_wake(r->engine[at]), &w->watch);
-	stage_await(&w->stage, 0, 1);
-	wake_unwatch(engine_wake(r->engine[at]), &w->watch);
+	wake_watch(wake, &w->watch);
+	came = stage_within(&w->stage, 0, 1, ms);
+	wake_unwatch(wake, &w->watch);
+	return came;
+}
+
+RIG struct store_task *rig_await(struct rig *r, size_t at, int64_t task,
+				 rig_ok_fn ok)
+{
+	if (!rig_within(r, at, task, ok, RIG_WAIT_MS))
+		fail_msg("the task did not come so far");
 	return rig_get(r, at, task);
 }
 
-bool rig_is_ready(const struct store_task *t)
+RIG bool rig_is_ready(const struct store_task *t)
 {
 	return t->state == STORE_READY;
 }
 
-bool rig_is_waiting(const struct store_task *t)
+RIG bool rig_is_waiting(const struct store_task *t)
 {
 	return t->state == STORE_WAITING;
 }
 
-bool rig_has_ended(const struct store_task *t)
+RIG bool rig_has_ended(const struct store_task *t)
 {
 	return store_state_ended(t->state);
 }
 
-void rig_ends(struct rig *r, size_t at, int64_t task, enum store_state state,
-	      const char *payload)
+RIG void rig_ends(struct rig *r, size_t at, int64_t task,
+		  enum store_state state, const char *payload)
 {
 	struct store_task *t = rig_await(r, at, task, rig_has_ended);
 
@@ -311,8 +404,8 @@ void rig_ends(struct rig *r, size_t at, int64_t task, enum store_state state,
 
 /* ---- steering ---- */
 
-enum store_answer rig_answer(struct rig *r, size_t at, const char *token,
-			     const char *key, const char *json)
+RIG enum store_answer rig_answer(struct rig *r, size_t at, const char *token,
+				 const char *key, const char *json)
 {
 	struct store_answer_in in = {.wire_key = key, .answer = json};
 	struct store_op op;
@@ -326,7 +419,7 @@ enum store_answer rig_answer(struct rig *r, size_t at, const char *token,
 	return op.answer == STORE_OK ? in.ret : op.answer;
 }
 
-enum store_answer rig_cancel(struct rig *r, size_t at, const char *token)
+RIG enum store_answer rig_cancel(struct rig *r, size_t at, const char *token)
 {
 	struct store_op op;
 
@@ -336,7 +429,7 @@ enum store_answer rig_cancel(struct rig *r, size_t at, const char *token)
 	return op.answer;
 }
 
-size_t rig_events(const struct store_task *t, const char *kind)
+RIG size_t rig_events(const struct store_task *t, const char *kind)
 {
 	size_t n = 0;
 
@@ -344,3 +437,4 @@ size_t rig_events(const struct store_task *t, const char *kind)
 		n += !strcmp(t->events[i].kind, kind);
 	return n;
 }
+#endif
