@@ -56,7 +56,7 @@ static int teardown(void **state)
 /* A batch: ops that wait at the gate together, then run together. */
 struct batch {
 	struct store_op op[8];
-	char token[8][16];
+	char token[8][24];
 	struct mutex lock;
 	struct cond cond;
 	size_t n, told;

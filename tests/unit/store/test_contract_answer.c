@@ -20,7 +20,7 @@ static void waiting_for(struct store *s, const char *token, size_t n)
 {
 	struct store_fence f = make_held(s, token);
 	struct store_ask asks[8];
-	char keys[8][8];
+	char keys[8][24];
 	struct store_op op;
 
 	for (size_t i = 0; i < n; i++) {

@@ -13,7 +13,7 @@ static sqlite3_vfs *real_vfs;
 struct file {
 	sqlite3_file base;
 	bool wal;
-	_Alignas(16) unsigned char real[]; /* the real VFS's file */
+	_Alignas(8) unsigned char real[]; /* the real VFS's file */
 };
 
 static sqlite3_file *real(sqlite3_file *f)
