@@ -12,7 +12,8 @@
 
 #define WIDTH       80
 #define MARGIN      6   /* before the JSON */
-#define STRING_MAX  110 /* bytes of a string that are shown */
+#define STRING_MAX  60  /* bytes of a string that are shown */
+#define TEXT_MAX    200 /* of one that is for people */
 #define STATE_SHOWN 20
 #define ITEMS_MAX   4 /* of an array */
 
@@ -75,6 +76,17 @@ static void put_string(FILE *out, const char *s, size_t max)
 
 static void put(FILE *out, const char *key, const json_t *v, size_t indent);
 
+static bool is_for_people(const char *key)
+{
+	static const char *const keys[] = {"message", "text", "statusMessage"};
+
+	for (size_t i = 0; key != NULL && i < sizeof(keys) / sizeof(keys[0]);
+	     i++)
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
 static void put_scalar(FILE *out, const char *key, const json_t *v)
 {
 	char *text;
@@ -88,7 +100,8 @@ static void put_scalar(FILE *out, const char *key, const json_t *v)
 		return;
 	}
 	if (json_is_string(v)) {
-		put_string(out, json_string_value(v), STRING_MAX);
+		put_string(out, json_string_value(v),
+			   is_for_people(key) ? TEXT_MAX : STRING_MAX);
 		return;
 	}
 	text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));

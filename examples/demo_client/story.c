@@ -2,9 +2,12 @@
 #include "examples/demo_client/story.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
 
 #include "examples/demo_client/show.h"
 
@@ -88,15 +91,30 @@ static json_t *call_tool(const struct client *c, const struct server *at,
 	return wire_call(c, at, "tools/call", params);
 }
 
+/* Until the process is no more, so that its port refuses. */
+static void await_end(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	if (pidfd < 0)
+		return;
+	(void)poll(&p, 1, 5000);
+	(void)close(pidfd);
+}
+
 static void kill_a(struct story *s)
 {
+	int pidfd;
+
 	if (s->pid_a <= 0)
 		return;
 	show_say("Now A is killed (kill -9 %d): no goodbye, nothing handed "
 		 "over.",
 		 (int)s->pid_a);
+	pidfd = pidfd_open(s->pid_a, 0);
 	if (kill(s->pid_a, SIGKILL) != 0)
 		show_say("kill: %s", strerror(errno));
+	await_end(pidfd);
 	s->pid_a = 0;
 }
 

@@ -44,19 +44,44 @@ static long long elapsed_ms(const struct timespec *since)
 
 /* ---- showing ---- */
 
+static void drop(json_t *object, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		(void)json_object_del(object, *names);
+}
+
+/* Of a question's form: the fields, and what may stand in them. */
+static void prune_form(json_t *request)
+{
+	static const char *const dull[] = {"title", "description", "default",
+					   "maxLength", NULL};
+	json_t *schema = json_object_get(json_object_get(request, "params"),
+					 "requestedSchema");
+	const char *name;
+	json_t *field;
+
+	(void)json_object_del(schema, "type");
+	json_object_foreach (json_object_get(schema, "properties"), name, field)
+		drop(field, dull);
+}
+
 /* A copy without what a reader can do without. */
 static json_t *pruned(const json_t *value)
 {
 	static const char *const dull[] = {
 		"_meta",       "resultType",     "createdAt",   "lastUpdatedAt",
 		"ttlMs",       "pollIntervalMs", "inputSchema", "outputSchema",
-		"annotations", "cacheScope"};
+		"annotations", "cacheScope",     NULL};
 	json_t *copy = json_deep_copy(value);
+	const char *key;
+	json_t *request;
 	json_t *tool;
 	size_t i;
 
-	for (i = 0; i < sizeof(dull) / sizeof(dull[0]); i++)
-		(void)json_object_del(copy, dull[i]);
+	drop(copy, dull);
+	json_object_foreach (json_object_get(copy, "inputRequests"), key,
+			     request)
+		prune_form(request);
 	json_array_foreach (json_object_get(copy, "tools"), i, tool) {
 		json_t *small = pruned(tool);
 

@@ -231,6 +231,7 @@ enum bide_rc checksum_manifest(struct job *j, const json_t **ret,
 	*ret = NULL;
 	if (text == NULL)
 		return BIDE_NOMEM;
+	bide_status(j->call, "hashed; the manifest is next");
 	digest_text(text, len, digest);
 	for (int number = 1; number <= TRIES_MAX; number++) {
 		const char *name = choose_name(j, number, why, &rc);

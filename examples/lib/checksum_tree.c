@@ -196,6 +196,7 @@ static enum bide_rc report(struct job *j, const json_t *written,
 	struct totals t = add_up(j);
 	json_t *value;
 
+	bide_status(j->call, "hashed %lld files", (long long)t.files);
 	(void)say_result(j, &t, digest, manifest);
 	if (error != NULL)
 		(void)bide_text(j->call,

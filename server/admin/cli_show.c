@@ -73,7 +73,7 @@ static void put_life(struct table *head, const struct store_task *t,
 		   t->crashes == 1 ? "" : "es");
 	if (t->wake_at_ms > 0) {
 		words_age(t->wake_at_ms - now, left, sizeof(left));
-		table_cell(head, "wakes");
+		table_cell(head, "%s", t->open > 0 ? "deadline" : "wakes");
 		table_cell(head, "in %s", left);
 	}
 	if (t->abandon_at_ms > 0) {

@@ -147,9 +147,9 @@ static void put_row(const struct table *t, char *const *row, FILE *out,
 		if (t->right[i])
 			put_spaces(out, pad);
 		(void)fputs(row[i], out);
-		if (!t->right[i])
-			put_spaces(out, pad);
-		put_spaces(out, GAP);
+		/* No spaces at the end of a line. */
+		if (i + 1 < last || row[last][0] != '\0')
+			put_spaces(out, GAP + (t->right[i] ? 0 : pad));
 		used += t->width[i] + GAP;
 	}
 	if (line_width > 0)
