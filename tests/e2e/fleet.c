@@ -258,9 +258,11 @@ static void test_answer__at_every_point_of_parking(void **unused)
 	scratch_free(s);
 }
 
+/* A server dies with the thread that started it, so these stay to the end. */
 struct starter {
 	struct scratch *s;
 	struct server *v;
+	pthread_barrier_t *started, *over;
 };
 
 static void *start_thread(void *arg)
@@ -268,6 +270,8 @@ static void *start_thread(void *arg)
 	struct starter *t = arg;
 
 	t->v = server_try(t->s, NULL, NULL);
+	(void)pthread_barrier_wait(t->started);
+	(void)pthread_barrier_wait(t->over);
 	return NULL;
 }
 
@@ -277,23 +281,32 @@ static void test_twenty__start_at_once(void **unused)
 	struct scratch *s = scratch_new();
 	struct starter t[TWENTY];
 	pthread_t threads[TWENTY];
+	pthread_barrier_t started;
+	pthread_barrier_t over;
 	char id[64];
 
 	(void)unused;
+	(void)pthread_barrier_init(&started, NULL, TWENTY + 1);
+	(void)pthread_barrier_init(&over, NULL, TWENTY + 1);
 	for (size_t i = 0; i < TWENTY; i++) {
-		t[i] = (struct starter){.s = s};
+		t[i] = (struct starter){
+			.s = s, .started = &started, .over = &over};
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, start_thread, &t[i]),
 			0);
 	}
-	for (size_t i = 0; i < TWENTY; i++)
-		(void)pthread_join(threads[i], NULL);
+	(void)pthread_barrier_wait(&started);
 	for (size_t i = 0; i < TWENTY; i++)
 		assert_non_null(t[i].v);
 	create(t[3].v, "two_step", NULL, id);
 	completes(t[17].v, id, "two steps done");
 	for (size_t i = 0; i < TWENTY; i++)
 		server_free(t[i].v);
+	(void)pthread_barrier_wait(&over);
+	for (size_t i = 0; i < TWENTY; i++)
+		(void)pthread_join(threads[i], NULL);
+	(void)pthread_barrier_destroy(&started);
+	(void)pthread_barrier_destroy(&over);
 	scratch_free(s);
 }
 
