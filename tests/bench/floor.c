@@ -11,10 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BODY_MAX 8192
-
 struct request {
-	char body[BODY_MAX];
+	char *body;
 	size_t len;
 };
 
@@ -57,14 +55,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c,
 
 	(void)cls, (void)url, (void)method, (void)version;
 	if (r == NULL) {
-		*state = malloc(sizeof(*r));
-		if (*state != NULL)
-			((struct request *)*state)->len = 0;
+		*state = calloc(1, sizeof(*r));
 		return *state != NULL ? MHD_YES : MHD_NO;
 	}
 	if (*n > 0) {
-		if (r->len + *n > sizeof(r->body))
+		char *more = realloc(r->body, r->len + *n);
+
+		if (more == NULL)
 			return MHD_NO;
+		r->body = more;
 		memcpy(r->body + r->len, bytes, *n);
 		r->len += *n;
 		*n = 0;
@@ -76,8 +75,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c,
 static void on_done(void *cls, struct MHD_Connection *c, void **state,
 		    enum MHD_RequestTerminationCode why)
 {
+	struct request *r = *state;
+
 	(void)cls, (void)c, (void)why;
-	free(*state);
+	if (r != NULL)
+		free(r->body);
+	free(r);
 	*state = NULL;
 }
 
