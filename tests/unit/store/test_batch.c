@@ -333,7 +333,7 @@ static void test_gate__that_is_stuck_leaves_nothing_done(void **state)
 	assert_int_equal(gate_enter(x->gate, clock_boot_ms() + 5000, NULL),
 			 BIDE_OK);
 	draw_create(&op, "1");
-	op.deadline_ms = clock_boot_ms() + 150;
+	op.deadline_ms = clock_boot_ms() + 700;
 	assert_int_equal(store_run(x->s, &op), BIDE_BUSY);
 	assert_int_equal(op.outcome, STORE_NOT_DONE);
 	assert_int_equal(store_ready(x->s, &why), BIDE_BUSY);
