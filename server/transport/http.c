@@ -42,22 +42,30 @@ static void on_connection(void *cls, struct MHD_Connection *mhd,
 		conn_closed(*socket_context);
 }
 
+/* The request line came. Its target is still as it was sent. */
+static void *on_target(void *cls, const char *target,
+		       struct MHD_Connection *mhd)
+{
+	struct conn *c = conn_of(mhd);
+
+	(void)cls;
+	if (c != NULL)
+		http_target(c, target);
+	return c;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd,
 				  const char *url, const char *method,
 				  const char *version, const char *data,
 				  size_t *size, void **req_cls)
 {
 	struct conn *c = *req_cls;
-	bool first = c == NULL;
 
 	(void)cls;
-	if (first) {
-		c = conn_of(mhd);
-		if (c == NULL) /* out of memory when it came */
-			return MHD_NO;
-		*req_cls = c;
-	}
-	return http_request(c, first, url, method, version, data, size);
+	(void)mhd;
+	if (c == NULL) /* out of memory when it came */
+		return MHD_NO;
+	return http_request(c, url, method, version, data, size);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **req_cls,
@@ -223,8 +231,10 @@ static struct MHD_Daemon *start_daemon(struct http *h)
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
 			MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
-		on_log, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)h->opt.max_connections,
+		on_log, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+		/* It would look for a Host, and answer with a torn response. */
+		MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)h->opt.max_connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,

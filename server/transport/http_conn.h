@@ -36,8 +36,8 @@
  * used again: its response says so, or is dropped.
  */
 enum conn_phase {
-	CONN_IDLE, /* no request, or libmicrohttpd is reading its head */
-	CONN_READING,
+	CONN_IDLE,
+	CONN_READING, /* from the request line on */
 	CONN_CALLING, /* inside protocol_request() */
 	CONN_PARKED,  /* suspended */
 	CONN_WOKEN,   /* to be resumed by the one who made it so */
@@ -62,7 +62,7 @@ struct conn {
 	struct buf head; /* see http_door.c */
 	struct buf body;
 	size_t body_seen;
-	bool chunked, post;
+	bool clear_target, headed, chunked, post;
 	const struct http_refusal *refusal;
 	const struct http_page *page;
 
@@ -159,13 +159,15 @@ struct http_refusal {
 const struct http_refusal *http_door(struct conn *c, const char *url,
 				     const char *method, const char *version,
 				     size_t *ret_body);
+bool http_door_target(const char *target);
 /* A header of c->head, any case; a list header that was repeated is joined. */
 const char *http_door_header(const struct conn *c, const char *name);
 extern const struct http_refusal http_refusal_body, http_refusal_busy,
 	http_refusal_memory;
 
 /* ---- http_request.c ---- */
-enum MHD_Result http_request(struct conn *c, bool first, const char *url,
+void http_target(struct conn *c, const char *target); /* as it was sent */
+enum MHD_Result http_request(struct conn *c, const char *url,
 			     const char *method, const char *version,
 			     const char *data, size_t *size);
 /* Queues what an answer needs and lets go of @response, NULL included. */

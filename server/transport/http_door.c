@@ -30,6 +30,8 @@ static const struct http_refusal refuse_repeated = {
 	SHAPE(-32600, "A header that may stand once is repeated"),
 	{0},
 	true};
+static const struct http_refusal refuse_no_host = {
+	400, SHAPE(-32600, "There is no Host header"), {0}, true};
 static const struct http_refusal refuse_framing = {
 	400, SHAPE(-32600, "The request's length is not clear"), {0}, true};
 static const struct http_refusal refuse_headers = {
@@ -278,6 +280,15 @@ static enum MHD_Result each(void *cls, enum MHD_ValueKind kind, const char *key,
 }
 
 /* ---- the whole head ---- */
+/* Between two blanks: no blank of its own, no control character. */
+bool http_door_target(const char *target)
+{
+	for (; *target != '\0'; target++)
+		if (*target <= ' ' || *target == 0x7f)
+			return false;
+	return true;
+}
+
 static const struct http_refusal *read_head(struct head *h, const char *method,
 					    const char *version)
 {
@@ -286,6 +297,8 @@ static const struct http_refusal *read_head(struct head *h, const char *method,
 		c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	size_t head_bytes = info != NULL ? info->header_size : 0;
 
+	if (!c->clear_target)
+		return &refuse_head;
 	if (head_bytes > LIMIT_HEADER_BYTES)
 		return &refuse_headers;
 	if (!buf_add(&c->head, method, strlen(method) + 1))
@@ -301,6 +314,9 @@ static const struct http_refusal *read_head(struct head *h, const char *method,
 	(void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, each, h);
 	if (h->refusal != NULL)
 		return h->refusal;
+	/* RFC 9112, 3.2 "Request Target". */
+	if (!h->seen[SINGLE_HOST] && strcmp(version, "HTTP/1.0") != 0)
+		return &refuse_no_host;
 	if (h->at != NULL && (h->at + 2 != method + head_bytes ||
 			      h->at[0] != '\0' || h->at[1] != '\0'))
 		return &refuse_head;
@@ -360,7 +376,6 @@ static const struct http_refusal *check_place(const struct head *h)
 			http_address_text((struct sockaddr *)&end, local,
 					  sizeof(local));
 	}
-	/* libmicrohttpd insists on a Host in HTTP/1.1. */
 	if (host != NULL && !http_origin_host_ok(&s->origin, host, local))
 		return &refuse_host;
 	if (origin != NULL && !http_origin_ok(&s->origin, origin, host))

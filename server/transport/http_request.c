@@ -91,14 +91,25 @@ static bool body_room(struct buf *b, size_t bytes)
 	return true;
 }
 
+void http_target(struct conn *c, const char *target)
+{
+	metric_add(METRIC_HTTP_REQUESTS, 1);
+	atomic_fetch_add(&c->http->busy, 1);
+	set_deadline(c, c->http->opt.head_timeout_ms);
+	c->headed = false;
+	c->clear_target = http_door_target(target);
+	mutex_lock(&c->lock);
+	c->phase = CONN_READING;
+	mutex_unlock(&c->lock);
+}
+
 static enum MHD_Result head(struct conn *c, const char *url, const char *method,
 			    const char *version)
 {
 	const struct http *h = c->http;
 	size_t body = 0;
 
-	metric_add(METRIC_HTTP_REQUESTS, 1);
-	atomic_fetch_add(&c->http->busy, 1);
+	c->headed = true;
 	set_deadline(c, h->opt.body_timeout_ms);
 	c->body_seen = 0;
 	c->refusal = http_door(c, url, method, version, &body);
@@ -152,11 +163,11 @@ static enum MHD_Result page(struct conn *c)
 	return http_queue(c, (unsigned)status, response);
 }
 
-enum MHD_Result http_request(struct conn *c, bool first, const char *url,
+enum MHD_Result http_request(struct conn *c, const char *url,
 			     const char *method, const char *version,
 			     const char *data, size_t *size)
 {
-	if (first)
+	if (!c->headed)
 		return head(c, url, method, version);
 	if (*size > 0)
 		return body(c, data, size);
