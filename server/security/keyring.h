@@ -42,7 +42,10 @@ char *keyring_seal_with_nonce(struct keyring *k, const unsigned char nonce[24],
 			      const void *plain, size_t len);
 
 void security_random(void *out, size_t len);
-/* 22 characters of base64url: 128 bits. @out: at least 23 bytes. */
+/* More than 128 random bits as base64url, the first a letter or a digit. @out:
+ * at least SECURITY_TOKEN_TEXT bytes. */
+#define SECURITY_TOKEN_BYTES 17
+#define SECURITY_TOKEN_TEXT  24 /* with its NUL */
 void security_token(char *out);
 /* BLAKE2b-256 as 43 characters of base64url. @out: at least 44 bytes. */
 void security_digest(const void *bytes, size_t len, char *out);

@@ -25,10 +25,14 @@ static void base64url(const unsigned char *bytes, size_t len, char *out,
 
 void security_token(char *out)
 {
-	unsigned char raw[16];
+	unsigned char raw[SECURITY_TOKEN_BYTES];
 
-	randombytes_buf(raw, sizeof(raw));
-	base64url(raw, sizeof(raw), out, 23);
+	/* A first character that is no letter or digit would look like an
+	 * option on a command line. */
+	do {
+		randombytes_buf(raw, sizeof(raw));
+		base64url(raw, sizeof(raw), out, SECURITY_TOKEN_TEXT);
+	} while (*out == '-' || *out == '_');
 }
 
 void security_digest(const void *bytes, size_t len, char *out)
