@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/clock.h"
 #include "server/base/jsontext.h"
 #include "server/dispatch/core.h"
 #include "server/security/keyring.h"
@@ -48,8 +50,13 @@ struct dispatch *dispatch_new(const struct dispatch_options *opt)
 
 void dispatch_free(struct dispatch *d)
 {
+	int64_t until = clock_boot_ms() + 1000;
+
 	if (d == NULL)
 		return;
+	/* A thread of the store may be on its last step after an answer. */
+	while (dispatch_pending(d) > 0 && clock_boot_ms() < until)
+		(void)sched_yield();
 	pending_fini(d);
 	mutex_fini(&d->lock);
 	free(d);

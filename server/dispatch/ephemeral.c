@@ -178,34 +178,32 @@ static void ephemeral_free(struct ephemeral *e)
 	free(e);
 }
 
+/* Before the answer: it is the last that may touch the dispatcher. */
 static void reply(struct ephemeral *e)
 {
-	struct dispatch *d = e->d;
-
+	once_forget(e->d, &e->once);
 	if (e->keeping.earlier != NULL) {
 		json_decref(e->next.record);
 		e->next.record = NULL;
-		once_answer(d, e->rq, e->keeping.earlier);
+		once_answer(e->d, e->rq, e->keeping.earlier);
 	} else {
-		core_done(d, e->rq, &e->outcome);
+		core_done(e->d, e->rq, &e->outcome);
 	}
-	once_forget(d, &e->once);
 	ephemeral_free(e);
 }
 
 static void kept(struct once_keeping *k)
 {
 	struct ephemeral *e = k->user;
-	struct dispatch *d = e->d;
 
 	if (k->op.outcome == STORE_DONE || k->op.outcome == STORE_REFUSED) {
 		reply(e);
 		return;
 	}
+	once_forget(e->d, &e->once);
 	json_decref(e->next.record);
 	e->next.record = NULL;
-	core_store_failed(d, e->rq, k->op.outcome);
-	once_forget(d, &e->once);
+	core_store_failed(e->d, e->rq, k->op.outcome);
 	ephemeral_free(e);
 }
 
@@ -232,21 +230,17 @@ static void finish(struct ephemeral *e, enum outcome_kind kind)
 /* Ends without an outcome of the handler's; nothing is kept. */
 static void fail(struct ephemeral *e, int code, const char *text)
 {
-	struct dispatch *d = e->d;
-
 	leave(e);
-	core_error(d, e->rq, code, "%s", text);
-	once_forget(d, &e->once);
+	once_forget(e->d, &e->once);
+	core_error(e->d, e->rq, code, "%s", text);
 	ephemeral_free(e);
 }
 
 static void miss(struct ephemeral *e, unsigned missing)
 {
-	struct dispatch *d = e->d;
-
 	leave(e);
-	core_missing(d, e->rq, missing, NULL);
-	once_forget(d, &e->once);
+	once_forget(e->d, &e->once);
+	core_missing(e->d, e->rq, missing, NULL);
 	ephemeral_free(e);
 }
 
@@ -345,9 +339,10 @@ static void persist(struct ephemeral *e)
 
 	e->call = NULL;
 	e->args = NULL;
+	/* A repeat finds the task from here on, by its chain or its key. */
+	once_forget(e->d, &e->once);
 	create_task(e->d, e->rq, e->tool, args, e->chain, call,
 		    e->added ? &e->p : NULL);
-	once_forget(e->d, &e->once);
 	ephemeral_free(e);
 }
 

@@ -69,8 +69,17 @@ static void answer_gone(struct wait *w)
 	struct outcome o = {.kind = OUTCOME_ERROR,
 			    .code = CORE_INVALID,
 			    .message = DISPATCH_STATE_REFUSED};
+	struct dispatch *d = w->p.d;
+	struct request *rq = w->p.rq;
 
-	wait_answer(w, &o);
+	if (rq->resume != NULL) {
+		wait_answer(w, &o);
+		return;
+	}
+	/* A handle given to wait_for_task: the model is told in words. */
+	let_go(w);
+	core_tool_error(d, rq, NULL, CORE_HANDLE_REFUSED);
+	wait_free(w);
 }
 
 static void answer_ended(struct wait *w, const struct store_task *t)
