@@ -132,18 +132,41 @@ static void ring(struct wake_timer *t)
 	told();
 }
 
+/* On the wake thread, so that none fires before all are armed. */
+struct armer {
+	struct wake_timer t; /* first */
+	struct wake *w;
+	struct ring *r;
+	int first, step, n, range;
+	int64_t from;
+};
+
+static void arm_all(struct wake_timer *t)
+{
+	struct armer *a = (struct armer *)t;
+
+	for (int i = a->first; i < a->n; i += a->step)
+		wake_timer_arm(a->w, &a->r[i].t, a->from + i * 7919 % a->range,
+			       ring);
+}
+
 static void test_timers__fire_in_their_order_and_not_before(void **state)
 {
 	struct ring r[20] = {0};
 	int64_t now = clock_boot_ms();
+	struct armer a = {.w = *state,
+			  .r = r,
+			  .step = 1,
+			  .n = 20,
+			  .range = 20,
+			  .from = now + 30};
 
 	rings = 0;
-	for (int i = 0; i < 20; i++)
-		wake_timer_arm(*state, &r[i].t, now + 30 + i * 7 % 20, ring);
+	wake_timer_arm(*state, &a.t, now, arm_all);
 	await_told(20);
 	for (int i = 0; i < 20; i++)
 		for (int j = 0; j < 20; j++)
-			if (i * 7 % 20 < j * 7 % 20)
+			if (r[i].t.at_ms < r[j].t.at_ms)
 				assert_true(r[i].order < r[j].order);
 	assert_true(clock_boot_ms() >= now + 30);
 }
@@ -177,6 +200,13 @@ static void test_timers__any_number_may_be_taken_out_again(void **state)
 {
 	struct ring *r = calloc(500, sizeof(*r));
 	int64_t now = clock_boot_ms();
+	struct armer a = {.w = *state,
+			  .r = r,
+			  .first = 1,
+			  .step = 2,
+			  .n = 500,
+			  .range = 20,
+			  .from = now};
 
 	rings = 0;
 	for (int i = 0; i < 500; i++)
@@ -184,8 +214,7 @@ static void test_timers__any_number_may_be_taken_out_again(void **state)
 			       ring);
 	for (int i = 0; i < 500; i += 2)
 		assert_true(wake_timer_disarm(*state, &r[i].t));
-	for (int i = 1; i < 500; i += 2)
-		wake_timer_arm(*state, &r[i].t, now + i * 7919 % 20, ring);
+	wake_timer_arm(*state, &a.t, now, arm_all);
 	await_told(250);
 	for (int i = 1; i < 500; i += 2)
 		for (int j = 1; j < 500; j += 2)
