@@ -87,6 +87,13 @@ foreach(name ${e2e})
   endif()
 endforeach()
 
+# What ./dev demo shows, it also counts.
+if(TARGET example_demo_server AND TARGET example_demo_client)
+  add_test(NAME e2e.demo COMMAND sh ${CMAKE_SOURCE_DIR}/examples/demo.sh --exit)
+  set_tests_properties(e2e.demo PROPERTIES LABELS e2e PROCESSORS 2 TIMEOUT 600
+    ENVIRONMENT "BIDE_BUILD=${CMAKE_BINARY_DIR}")
+endif()
+
 bide_find_programs(bench tests/bench)
 file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/bench/lib/*.c
   ${CMAKE_SOURCE_DIR}/tests/e2e/lib/*.c)

@@ -163,7 +163,10 @@ static json_t *write_manifest(const struct job *j, const char *name,
 		(void)close(dir);
 	if (error != 0)
 		return json_pack("{s:o}", "error",
-				 json_sprintf("%s: %s", name, strerror(error)));
+				 json_sprintf("%s: %s", name,
+					      error == EINVAL
+						      ? "not a plain path"
+						      : strerror(error)));
 	return json_pack("{s:o, s:I}", "path",
 			 json_sprintf("%s/%s", j->dir.root->path, name),
 			 "bytes", (json_int_t)len);
