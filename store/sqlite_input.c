@@ -99,6 +99,10 @@ void input_ask(struct txn *t, struct tally *y, int64_t epoch,
 {
 	struct latest was;
 
+	if (strlen(ask->key) > LIMIT_KEY_BYTES) {
+		t->c->rc = SQLITE_TOOBIG; /* the caller's fault: not done */
+		return;
+	}
 	load_latest(t, y->task, ask->key, ask->request, &was);
 	if (was.n && was.same && was.state != STORE_INPUT_WITHDRAWN)
 		return; /* open, or settled and the handler will see it */

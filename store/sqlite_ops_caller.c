@@ -184,6 +184,6 @@ void op_key(struct txn *t, struct store_op *op)
 		return;
 	if (sql_run(t->c, SQL_KEY_ADD, "sbi", u->candidate.kid,
 		    u->candidate.key, STORE_KEY_BYTES, t->now_ms) == 1)
-		t->everything = u->rotate;
+		t->everything |= u->rotate;
 	read_ring(t, u);
 }

@@ -233,10 +233,12 @@ void op_keep(struct txn *t, struct store_op *op)
 void op_reap(struct txn *t, struct store_op *op)
 {
 	struct store_reap *u = &op->u.reap;
-	const char *why = u->crashed ? "its process died" : "not heard of";
 	struct held *v;
+	char why[60];
 	size_t n;
 
+	sqlite3_snprintf(sizeof why, why, "instance %lld %s", u->instance,
+			 u->crashed ? "died" : "was not heard of");
 	op->answer = STORE_OK;
 	u->ret_returned = 0;
 	v = claims_of(t, u->instance, &n);

@@ -311,6 +311,26 @@ static void test_ask__a_key_that_looks_numbered_is_another_key(void **state)
 	store_task_free(t);
 }
 
+static void test_ask__too_long_a_key_is_not_done(void **state)
+{
+	struct pair *p = *state;
+	struct store_fence f = make_held(p->a, "1");
+	struct store_ask ask = {NULL, STORE_INPUT_FORM, REQUEST, 0};
+	struct store_op op;
+	char key[300];
+
+	memset(key, 'k', sizeof key);
+	key[sizeof key - 1] = '\0';
+	ask.key = key;
+	store_op_init(&op, STORE_OP_ASK, DRAW_MS);
+	op.u.park.fence = f;
+	op.u.park.asks = &ask;
+	op.u.park.nasks = 1;
+	assert_int_equal(store_run(p->a, &op), BIDE_BUSY);
+	assert_int_equal(op.outcome, STORE_NOT_DONE);
+	assert_int_equal(finish_with(p->a, &f, "{}"), STORE_OK);
+}
+
 static void test_park__withdraws_what_is_not_in_its_set(void **state)
 {
 	struct pair *p = *state;
@@ -564,6 +584,7 @@ int main(void)
 		pair_test(test_ask__publishes_while_the_handler_runs),
 		pair_test(test_ask__another_text_gets_another_key),
 		pair_test(test_ask__a_key_that_looks_numbered_is_another_key),
+		pair_test(test_ask__too_long_a_key_is_not_done),
 		pair_test(test_park__withdraws_what_is_not_in_its_set),
 		pair_test(test_park__an_answer_that_came_first_is_not_lost),
 		pair_test(test_park__never_leaves_a_task_nobody_wakes),
