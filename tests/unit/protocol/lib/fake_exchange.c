@@ -372,6 +372,46 @@ static void wait_answer(struct fake *f)
 	mutex_unlock(&f->lock);
 }
 
+/* Case 61; items 27, 38, 39, 59: what holds for every answer. */
+static void check_result(const struct fake *f, json_t *result)
+{
+	const char *type =
+		json_string_value(json_object_get(result, "resultType"));
+	bool call = strstr(f->body, "\"tools/call\"") != NULL;
+
+	assert_non_null(type);
+	assert_non_null(json_object_get(json_object_get(result, "_meta"),
+					"io.modelcontextprotocol/serverInfo"));
+	if (strcmp(type, "input_required") == 0) {
+		assert_true(call);
+		assert_true(json_is_string(
+			json_object_get(result, "requestState")));
+		assert_null(json_object_get(result, "ttlMs"));
+	} else if (strcmp(type, "task") == 0) {
+		assert_true(call);
+	} else {
+		assert_string_equal(type, "complete");
+	}
+}
+
+static void check_answer(const struct fake *f)
+{
+	json_t *result = json_object_get(f->json, "result");
+	json_t *error = json_object_get(f->json, "error");
+	json_int_t code = json_integer_value(json_object_get(error, "code"));
+
+	assert_string_equal(fake_string(f, "jsonrpc"), "2.0");
+	if (result != NULL) {
+		assert_null(error);
+		check_result(f, result);
+		return;
+	}
+	assert_true(json_is_integer(json_object_get(error, "code")));
+	assert_true(json_is_string(json_object_get(error, "message")));
+	assert_false(code == -32002 || code == -32042);
+	assert_false(code < -32022 && code >= -32099);
+}
+
 static void finish(struct fake *f, bool whole)
 {
 	wait_answer(f);
@@ -380,6 +420,8 @@ static void finish(struct fake *f, bool whole)
 			f->events, json_array_size(f->events) - 1));
 	else if (f->text != NULL && *f->text != '\0')
 		f->json = parse(f->text);
+	if (f->json != NULL && !f->gone)
+		check_answer(f);
 	if (!f->finished)
 		protocol_finished(f->w->protocol, &f->ex, whole);
 	f->finished = true;
