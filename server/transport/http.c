@@ -18,10 +18,11 @@
  * One request's head and what libmicrohttpd notes of it; when a response is
  * written, its head and one chunk.
  */
-#define POOL_BYTES    (LIMIT_HEADER_BYTES + 8192)
-#define SPARE_FDS     256
-#define STOP_FLUSH_MS 2000 /* for answers to be written */
-#define STOP_END_MS   5000 /* for the protocol to end what was told closed */
+#define POOL_BYTES        (LIMIT_HEADER_BYTES + 8192)
+#define SPARE_FDS         256
+#define SPARE_CONNECTIONS 256
+#define STOP_FLUSH_MS     2000 /* for answers to be written */
+#define STOP_END_MS       5000 /* for the protocol to end what was told closed */
 /* The first libmicrohttpd that does not leave a head as http_door.c says. */
 #define PARSES_ANEW "1.0"
 
@@ -233,8 +234,11 @@ static struct MHD_Daemon *start_daemon(struct http *h)
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
 		on_log, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
 		/* It would look for a Host, and answer with a torn response. */
-		MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)h->opt.max_connections,
+		MHD_OPTION_STRICT_FOR_CLIENT, 0,
+		/* The watch keeps the ceiling; to libmicrohttpd one that is
+		 * being closed still counts. */
+		MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)h->opt.max_connections + SPARE_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
