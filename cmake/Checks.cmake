@@ -39,12 +39,14 @@ add_test(NAME check.layers
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/layers.sh ${CMAKE_SOURCE_DIR})
 add_test(NAME check.banned
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/banned.sh ${CMAKE_SOURCE_DIR})
+add_test(NAME check.readme
+  COMMAND sh ${CMAKE_SOURCE_DIR}/tests/readme.sh ${CMAKE_SOURCE_DIR})
 add_test(NAME check.layers_selftest
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/layers_selftest.sh)
 add_test(NAME check.embed_sql
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/embed_sql.sh ${AWK}
     ${CMAKE_C_COMPILER})
-set_tests_properties(check.layers check.banned check.layers_selftest
+set_tests_properties(check.layers check.banned check.readme check.layers_selftest
   check.embed_sql PROPERTIES LABELS check)
 if(TARGET bide_static)
   add_test(NAME check.symbols

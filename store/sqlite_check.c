@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,10 @@ bool store_check(const struct store_options *opt,
 	check_library(&r);
 	if (file_locate(&look, &file, &err) != BIDE_OK ||
 	    sql_open(&c, file.path, SQLITE_OPEN_READONLY, &err) != BIDE_OK) {
-		check_say(&r, false, "%s", err.text);
+		check_say(&r, false, "%s%s", err.text,
+			  err.rc == BIDE_NOT_FOUND
+				  ? "; --db or BIDE_DB says where it is"
+				  : "");
 		free(file.path);
 		return false;
 	}

@@ -125,8 +125,11 @@ struct store *cli_open(const struct cli *cli, bool read_only)
 	opt.read_only = read_only;
 	if (store_open(&opt, &s, &err) == BIDE_OK)
 		return s;
-	(void)cli_fail(cli, CLI_FAILED, "%s",
-		       err.text[0] != '\0' ? err.text : "out of memory");
+	(void)cli_fail(cli, CLI_FAILED, "%s%s",
+		       err.text[0] != '\0' ? err.text : "out of memory",
+		       err.rc == BIDE_NOT_FOUND
+			       ? "; --db or BIDE_DB says where it is"
+			       : "");
 	return NULL;
 }
 
