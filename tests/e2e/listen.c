@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "tests/e2e/lib/client.h"
+#include "tests/e2e/lib/listener.h"
 #include "tests/e2e/lib/server.h"
 
 static struct scratch *scratch;
@@ -51,110 +52,6 @@ static struct ask as(struct server *v, const char *who)
 	return a;
 }
 
-/* A listener in a thread: collects messages, wakes whoever waits for one. */
-struct listener {
-	struct ask a;
-	json_t *filter;
-	json_t *id;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t more;
-	json_t *messages; /* all, in order */
-	bool leave;
-	bool over;
-	struct reply *r;
-};
-
-static bool on_message(void *user, json_t *m)
-{
-	struct listener *l = user;
-	bool stay;
-
-	pthread_mutex_lock(&l->lock);
-	(void)json_array_append(l->messages, m);
-	stay = !l->leave;
-	pthread_cond_broadcast(&l->more);
-	pthread_mutex_unlock(&l->lock);
-	return stay;
-}
-
-static void *listen_thread(void *arg)
-{
-	struct listener *l = arg;
-	struct reply *r = rpc(&l->a, "subscriptions/listen", NULL,
-			      json_pack("{s:O}", "notifications", l->filter));
-
-	pthread_mutex_lock(&l->lock);
-	l->r = r;
-	l->over = true;
-	pthread_cond_broadcast(&l->more);
-	pthread_mutex_unlock(&l->lock);
-	return NULL;
-}
-
-static void listener_start(struct listener *l, struct ask a, json_t *filter)
-{
-	memset(l, 0, sizeof(*l));
-	l->a = a;
-	l->filter = filter;
-	l->id = json_integer(1785000000123);
-	l->a.id = l->id;
-	l->a.event = on_message;
-	l->a.user = l;
-	l->messages = json_array();
-	(void)pthread_mutex_init(&l->lock, NULL);
-	(void)pthread_cond_init(&l->more, NULL);
-	assert_int_equal(pthread_create(&l->thread, NULL, listen_thread, l), 0);
-}
-
-static bool is_state(const json_t *m, const char *task, const char *status)
-{
-	const json_t *p = json_object_get(m, "params");
-	const char *id = json_string_value(json_object_get(p, "taskId"));
-	const char *st = json_string_value(json_object_get(p, "status"));
-
-	return id != NULL && st != NULL && strcmp(id, task) == 0 &&
-	       strcmp(st, status) == 0;
-}
-
-/* Waits for a notification; its message (borrowed), or NULL. */
-static const json_t *listener_await(struct listener *l, const char *task,
-				    const char *status)
-{
-	const json_t *found = NULL;
-	struct timespec until;
-	bool late = false;
-
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 30;
-	pthread_mutex_lock(&l->lock);
-	for (;;) {
-		size_t i;
-		json_t *m;
-
-		json_array_foreach (l->messages, i, m)
-			if (task == NULL ? json_object_get(m, "method") != NULL
-					 : is_state(m, task, status))
-				found = m;
-		if (found != NULL || l->over || late)
-			break;
-		late = pthread_cond_timedwait(&l->more, &l->lock, &until) != 0;
-	}
-	pthread_mutex_unlock(&l->lock);
-	return found;
-}
-
-static void listener_end(struct listener *l)
-{
-	(void)pthread_join(l->thread, NULL);
-	reply_free(l->r);
-	json_decref(l->messages);
-	json_decref(l->filter);
-	json_decref(l->id);
-	(void)pthread_mutex_destroy(&l->lock);
-	(void)pthread_cond_destroy(&l->more);
-}
-
 static void create(struct ask *a, const char *name, char *id)
 {
 	struct reply *r = tool(a, name,
@@ -165,25 +62,6 @@ static void create(struct ask *a, const char *name, char *id)
 	assert_string_equal(result_type(r), "task");
 	(void)snprintf(id, 64, "%s", task_id(r));
 	reply_free(r);
-}
-
-static void check_all_tagged(struct listener *l)
-{
-	size_t i;
-	json_t *m;
-
-	json_array_foreach (l->messages, i, m) {
-		const json_t *in = json_object_get(m, "params");
-		const json_t *meta;
-
-		if (in == NULL)
-			in = json_object_get(m, "result");
-		meta = json_object_get(in, "_meta");
-		assert_true(json_equal(
-			json_object_get(
-				meta, "io.modelcontextprotocol/subscriptionId"),
-			l->id));
-	}
 }
 
 /* Case 54; 45, 46, 66: a listener on B learns of what happens on A. */
@@ -226,7 +104,7 @@ static void test_listener__learns_of_another_instance(void **unused)
 	assert_non_null(m);
 	assert_non_null(
 		json_object_get(json_object_get(m, "params"), "result"));
-	check_all_tagged(&l);
+	assert_true(listener_tagged(&l));
 	server_kill(two, SIGTERM);
 	listener_end(&l);
 	server_free(two);
@@ -248,7 +126,7 @@ static void test_listener__silent_stream_has_comments(void **unused)
 	/* the pause between comments is 200 ms here: a second has some */
 	(void)nanosleep(&nap, NULL);
 	server_kill(two, SIGTERM);
-	(void)pthread_join(l.thread, NULL);
+	listener_join(&l);
 	assert_true(l.r->comments >= 1);
 	data = strstr(l.r->raw, "data: ");
 	colon = l.r->raw[0] == ':' ? l.r->raw : strstr(l.r->raw, "\n:");
@@ -258,11 +136,8 @@ static void test_listener__silent_stream_has_comments(void **unused)
 	/* the server ended it: the listen response, properly tagged */
 	assert_non_null(l.r->message);
 	assert_string_equal(result_type(l.r), "complete");
-	check_all_tagged(&l);
-	reply_free(l.r);
-	json_decref(l.messages);
-	json_decref(l.filter);
-	json_decref(l.id);
+	assert_true(listener_tagged(&l));
+	listener_end(&l);
 	server_free(two);
 	two = server_start(scratch, quick);
 }

@@ -2,12 +2,14 @@
 #include "tests/e2e/lib/client.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PREFIX     "io.modelcontextprotocol/"
 #define TIMEOUT_MS 90000L
@@ -218,6 +220,31 @@ static CURL *handle(void)
 	return h;
 }
 
+/* One write(2), so that the lines of several programs do not mix. */
+static void log_exchange(const struct reply *r, const char *method)
+{
+	const char *path = getenv("BIDE_WIRE_LOG");
+	json_t *line;
+	char *text;
+	int fd;
+
+	if (path == NULL)
+		return;
+	line = json_pack("{s:s,s:i,s:O,s:O?}", "method", method, "status",
+			 r->status, "events", r->events, "message", r->message);
+	text = json_dumps(line, JSON_COMPACT);
+	text = realloc(text, strlen(text) + 2);
+	(void)strcat(text, "\n");
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+		perror("e2e: BIDE_WIRE_LOG");
+		exit(99);
+	}
+	(void)close(fd);
+	free(text);
+	json_decref(line);
+}
+
 struct reply *rpc(const struct ask *a, const char *method, const char *name,
 		  json_t *params)
 {
@@ -247,9 +274,11 @@ struct reply *rpc(const struct ask *a, const char *method, const char *name,
 			 a->timeout_ms > 0 ? a->timeout_ms : TIMEOUT_MS);
 	r->curl = (int)curl_easy_perform(c);
 	(void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(c, CURLINFO_NUM_CONNECTS, &r->connects);
 	r->status = (int)status;
 	if (r->raw != NULL && !is_stream(r))
 		r->message = json_loads(r->raw, 0, NULL);
+	log_exchange(r, method);
 	curl_slist_free_all(l);
 	free(made);
 	return r;

@@ -6,6 +6,9 @@
 /*
  * A plain client of the 2026-07-28 revision over libcurl: one request, one
  * reply, whatever the server chose to answer with (JSON or an event stream).
+ *
+ * Where BIDE_WIRE_LOG names a file, each exchange is appended to it as a line
+ * of JSON; tests/unit/protocol/test_wire_schema.c validates such a file.
  */
 #define CAN_FORM "{\"elicitation\":{}}"
 #define CAN_ALL                                                                \
@@ -42,6 +45,7 @@ struct reply {
 	char *raw;       /* the body */
 	char *headers;   /* all response headers */
 	size_t comments; /* comment lines of the stream */
+	long connects;   /* connections that had to be made for it */
 };
 void reply_free(struct reply *r);
 /* @params: stolen; _meta is added. @name: Mcp-Name's value; NULL: none. */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_E2E_LISTENER_H
+#define TESTS_E2E_LISTENER_H
+#include <jansson.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "tests/e2e/lib/client.h"
+/*
+ * subscriptions/listen in a thread: collects the messages and wakes whoever
+ * waits for one. Look at @messages after listener_join(), or at what
+ * listener_await() gave: a listener that goes on adds to them.
+ */
+struct listener {
+	struct ask a;
+	json_t *filter;
+	json_t *id; /* the request's */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	json_t *messages; /* all, in order, the response too */
+	bool leave;
+	bool over;
+	bool joined;
+	struct reply *r;
+};
+/* @filter: stolen. The id is @a's, or a number beyond 32 bits. */
+void listener_start(struct listener *l, struct ask a, json_t *filter);
+/* Waits until @task was told to be @status (NULL: until there is any
+ * notification); borrowed, or NULL after 30 s. */
+const json_t *listener_await(struct listener *l, const char *task,
+			     const char *status);
+/* From now on the next message makes it close its connection. */
+void listener_leave(struct listener *l);
+void listener_join(struct listener *l); /* waits for the stream's end */
+void listener_end(struct listener *l);  /* and frees it */
+/* Every message carries the request's id as its subscriptionId. */
+bool listener_tagged(const struct listener *l);
+#endif
