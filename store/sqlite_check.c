@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/buf.h"
 #include "store/sqlite_check.h"
 #include "store/sqlite_store.h"
 
@@ -11,14 +12,16 @@
 
 void check_say(struct check *r, bool good, const char *fmt, ...)
 {
-	char line[512];
+	struct buf line;
 	va_list ap;
 
+	buf_init(&line, 0);
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof line, fmt, ap);
+	buf_addv(&line, fmt, ap);
 	va_end(ap);
 	r->good &= good;
-	r->say(r->user, good, line);
+	r->say(r->user, good, line.data ? line.data : "");
+	buf_fini(&line);
 }
 
 static void check_library(struct check *r)

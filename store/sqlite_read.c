@@ -270,7 +270,7 @@ static bool add_event(sqlite3_stmt *st, struct store_task *t)
 	row->detail = sql_dup(st, 0);
 	row->seq = sql_i64(st, 1);
 	row->at_ms = row->seq / 1000;
-	row->kind = (char *)(uintptr_t)event_name(sql_i32(st, 2));
+	row->kind = event_name(sql_i32(st, 2));
 	row->instance = sql_i64(st, 3);
 	row->epoch = sql_i64(st, 4);
 	return true;

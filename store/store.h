@@ -429,7 +429,7 @@ struct store_input {
 };
 struct store_step_row { char *key; char *result; int64_t at_ms; int64_t epoch; };
 struct store_log_row { int64_t seq; int level; char *logger; char *data; };
-struct store_event { int64_t seq; int64_t at_ms; char *kind; int64_t instance; int64_t epoch; char *detail; };
+struct store_event { int64_t seq; int64_t at_ms; const char *kind; int64_t instance; int64_t epoch; char *detail; };
 struct store_task {
 	int64_t id;
 	char token[STORE_TOKEN_BYTES];

@@ -18,6 +18,7 @@
 #include "store/sqlite_store.h"
 #include "tests/unit/store/lib/contract.h"
 #include "tests/unit/store/lib/failing_vfs.h"
+#include "tests/unit/store/lib/files.h"
 
 /* What group commit has to withstand: docs/design.md, "Batches break", "A
  * failed COMMIT is a third outcome". */
@@ -227,17 +228,19 @@ static void test_operation__that_breaks_takes_nobody_along(void **state)
 
 static int copy_has_task(const struct fixture *x, const char *token)
 {
-	char command[4000], path[600];
+	char from[600], path[600], other[640];
 	sqlite3_stmt *st = NULL;
 	sqlite3 *db = NULL;
 	int n = -1;
 
 	/* What a crash would leave: the files without the shared memory. */
 	snprintf(path, sizeof path, "%s/crash.db", x->c.dir);
-	snprintf(command, sizeof command,
-		 "cp '%s' '%s' && cp '%s-wal' '%s-wal' && rm -f '%s-shm'",
-		 x->s->path, path, x->s->path, path, path);
-	assert_int_equal(system(command), 0);
+	copy_file(x->s->path, path);
+	snprintf(from, sizeof from, "%s-wal", x->s->path);
+	snprintf(other, sizeof other, "%s-wal", path);
+	copy_file(from, other);
+	snprintf(other, sizeof other, "%s-shm", path);
+	remove(other);
 	assert_int_equal(
 		sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL),
 		SQLITE_OK);

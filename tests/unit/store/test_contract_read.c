@@ -73,7 +73,7 @@ static void test_list__pages_from_the_newest(void **state)
 {
 	struct pair *p = *state;
 	struct store_filter f = {.limit = 2};
-	int64_t id[5], got[20];
+	int64_t id[5], got[20] = {0};
 	char token[4];
 
 	for (int i = 0; i < 5; i++) {
@@ -96,7 +96,7 @@ static void test_list__filters(void **state)
 	struct pair *p = *state;
 	struct store_filter f = {.limit = 20};
 	struct store_op op;
-	int64_t got[20];
+	int64_t got[20] = {0};
 
 	make_task(p->a, "ready");
 	make_held(p->a, "running");

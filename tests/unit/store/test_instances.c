@@ -14,6 +14,7 @@
 
 #include "store/sqlite_store.h"
 #include "tests/unit/store/lib/contract.h"
+#include "tests/unit/store/lib/files.h"
 
 /*
  * Instances that are processes: killed, drained, stopped, and many at once.
@@ -213,15 +214,15 @@ static void test_instance__without_a_file_is_reckoned_with(void **state)
 {
 	struct contract *c = *state;
 	struct child ch = spawn(c, hold);
-	char command[600];
+	char files[600];
 	struct store *s;
 	sqlite3 *db = NULL;
 
 	assert_true(heard(ch.from));
 	kill(ch.pid, SIGKILL);
 	bury(&ch);
-	snprintf(command, sizeof command, "rm -rf '%s/bide.db.d'", c->dir);
-	assert_int_equal(system(command), 0);
+	snprintf(files, sizeof files, "%s/bide.db.d", c->dir);
+	remove_tree(files);
 	/* As if it had joined long ago: a young one may be making its file. */
 	assert_int_equal(sqlite3_open(c->url + strlen("sqlite:"), &db),
 			 SQLITE_OK);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/store/lib/contract.h"
+#include "tests/unit/store/lib/files.h"
 
 void contract_make(struct contract *c)
 {
@@ -21,10 +22,7 @@ void contract_make(struct contract *c)
 
 void contract_remove(struct contract *c)
 {
-	char command[400];
-
-	snprintf(command, sizeof command, "rm -rf '%s'", c->dir);
-	assert_int_equal(system(command), 0);
+	remove_tree(c->dir);
 }
 
 static struct store *open_with(const struct store_options *opt)
