@@ -110,7 +110,7 @@ static bool is_ours(int dir, const char *name, const char *text, size_t len)
 		return false;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    (size_t)st.st_size == len)
-		old = malloc(len + 1);
+		old = malloc(len > 0 ? len : 1);
 	if (old != NULL)
 		same = read(fd, old, len) == (ssize_t)len &&
 		       memcmp(old, text, len) == 0;
