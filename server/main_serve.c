@@ -116,6 +116,7 @@ static bool start_dispatch(struct serve *s)
 		.wait_for_task = config_bool(c, CONFIG_WAIT_FOR_TASK),
 		.max_waits_per_principal =
 			(size_t)config_int(c, CONFIG_MAX_WAITS_PER_PRINCIPAL),
+		.reenter = config_bool(c, CONFIG_DEBUG_REENTER),
 	};
 
 	s->dispatch = dispatch_new(&opt);
@@ -201,6 +202,9 @@ static enum bide_rc start(struct serve *s, struct bide_error *err)
 /* ---- and down again ---- */
 static void stop(struct serve *s)
 {
+	/* A handler's thread may be on its last step of a reply. */
+	if (s->dispatch != NULL)
+		(void)dispatch_idle(s->dispatch, 1000);
 	if (s->http != NULL)
 		http_stop(s->http);
 	if (s->engine != NULL)

@@ -50,13 +50,9 @@ struct dispatch *dispatch_new(const struct dispatch_options *opt)
 
 void dispatch_free(struct dispatch *d)
 {
-	int64_t until = clock_boot_ms() + 1000;
-
 	if (d == NULL)
 		return;
-	/* A thread of the store may be on its last step after an answer. */
-	while (dispatch_pending(d) > 0 && clock_boot_ms() < until)
-		(void)sched_yield();
+	(void)dispatch_idle(d, 1000);
 	pending_fini(d);
 	mutex_fini(&d->lock);
 	free(d);
@@ -95,6 +91,17 @@ void dispatch_drain(struct dispatch *d)
 size_t dispatch_pending(struct dispatch *d)
 {
 	return atomic_load(&d->open);
+}
+
+/* Counted down after the answer has left, so a thread that is on its last step
+ * in the transport is waited for too: for an instant, hence no condition. */
+bool dispatch_idle(struct dispatch *d, int64_t ms)
+{
+	int64_t until = clock_boot_ms() + ms;
+
+	while (dispatch_pending(d) > 0 && clock_boot_ms() < until)
+		(void)sched_yield();
+	return dispatch_pending(d) == 0;
 }
 
 /* ---- what became of a reply ---- */

@@ -149,4 +149,7 @@ void dispatch_delivered(struct dispatch *d, const struct delivery *v,
  * end. */
 void dispatch_drain(struct dispatch *d);
 size_t dispatch_pending(struct dispatch *d);
+/* True once no request is without its answer and no thread is still giving
+ * one, within @ms. For the top, before the transport is stopped. */
+bool dispatch_idle(struct dispatch *d, int64_t ms);
 #endif
