@@ -306,7 +306,6 @@ int run_fixture(const char *const *args, char **ret_out)
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(fds[1], STDOUT_FILENO);
-		(void)dup2(fds[1], STDERR_FILENO);
 		execv(argv[0], (char *const *)argv);
 		_exit(127);
 	}

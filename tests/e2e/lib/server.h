@@ -50,7 +50,7 @@ bool server_alive(struct server *v);
 bool server_saw(struct server *v, const char *text);
 int server_count(struct server *v, const char *text); /* occurrences so far */
 void server_free(struct server *v);                   /* kills what runs */
-/* Runs the fixture's binary with @args to its end; its output in @ret_out. */
+/* Runs the fixture with @args to its end; its standard output in @ret_out. */
 int run_fixture(const char *const *args, char **ret_out);
 /* Lines of a file, for effects; freed by lines_free(). */
 struct lines {
