@@ -70,7 +70,7 @@ enum bide_rc clock_begin(struct store *s, struct sql *c,
 
 int64_t store_now_us(struct store *s)
 {
-	return store_now_ms(s) * 1000 + clock_boot_us() % 1000;
+	return clock_boot_us() + s->clock_offset * 1000;
 }
 
 int64_t store_now_ms(struct store *s)

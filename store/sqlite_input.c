@@ -14,19 +14,19 @@
 
 #define WIRE_KEY_BYTES (LIMIT_KEY_BYTES + 16)
 
-void input_expire_due(struct txn *t, struct tally *y, int64_t epoch)
+bool input_expire_due(struct txn *t, struct tally *y)
 {
 	int n;
 
 	if (y->open <= 0)
-		return;
+		return false;
 	n = sql_run(t->c, SQL_INPUTS_EXPIRE_DUE, "ii", y->task, t->now_ms);
 	if (n <= 0)
-		return;
+		return false;
 	y->open -= n;
 	y->unseen += n;
 	y->changed = true;
-	event_add(t, y->task, EVENT_DEADLINE, epoch, NULL);
+	return true;
 }
 
 struct latest {

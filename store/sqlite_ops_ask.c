@@ -99,7 +99,8 @@ void op_park(struct txn *t, struct store_op *op)
 	const struct store_park *u = &op->u.park;
 	struct tally y = {.task = u->fence.task};
 	struct row r = {0};
-	int64_t wake_at, unseen;
+	int64_t wake_at;
+	bool expired;
 
 	if (!held(t, &u->fence, &r)) {
 		op->answer = park_refused(&r, &u->fence);
@@ -107,12 +108,13 @@ void op_park(struct txn *t, struct store_op *op)
 	}
 	y.open = r.open;
 	y.unseen = r.unseen;
-	input_expire_due(t, &y, r.epoch);
-	unseen = y.unseen - r.unseen;
+	expired = input_expire_due(t, &y);
+	if (expired)
+		event_add(t, r.id, EVENT_DEADLINE, r.epoch, NULL);
 	input_withdraw_others(t, &y, r.epoch, u->asks, u->nasks);
 	ask_all(t, u, &y);
 	wake_at = earlier(u->wake_at_ms, input_next_deadline(t, &y));
-	if (must_go_on(t, &y, unseen > 0, wake_at)) {
+	if (must_go_on(t, &y, expired, wake_at)) {
 		op->answer = STORE_GO_ON;
 		write_row(t, SQL_TASK_GO_ON, &u->fence, &y);
 		event_add(t, r.id, EVENT_WENT_ON, r.epoch, NULL);

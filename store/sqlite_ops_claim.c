@@ -111,7 +111,7 @@ static void claim_one(struct txn *t, const struct candidate *c,
 	struct tally y = {.task = c->id, .open = 1};
 	sqlite3_stmt *st;
 
-	input_expire_due(t, &y, 0);
+	input_expire_due(t, &y);
 	txn_move(t, c->state, STORE_RUNNING);
 	if (sql_query(t->c, &st, SQL_TASK_CLAIM, "iiiii", c->id, claim,
 		      t->s->instance, 1 - y.open, t->now_ms) != SQL_ROW) {
@@ -123,8 +123,10 @@ static void claim_one(struct txn *t, const struct candidate *c,
 	ret->claim = claim;
 	sql_reset(st);
 	event_add(t, c->id, EVENT_CLAIMED, ret->epoch, NULL);
-	if (y.changed)
-		txn_changed(t, c->id);
+	if (!y.changed)
+		return;
+	event_add(t, c->id, EVENT_DEADLINE, ret->epoch, NULL);
+	txn_changed(t, c->id);
 }
 
 void op_claim(struct txn *t, struct store_op *op)

@@ -104,7 +104,8 @@ struct tally {
 	int64_t open, unseen;
 	bool changed; /* something a caller sees */
 };
-void input_expire_due(struct txn *t, struct tally *y, int64_t epoch);
+/* True when some are past their deadline; the caller writes the event. */
+bool input_expire_due(struct txn *t, struct tally *y);
 /* Publishes @ask if it is not open or answered already. */
 void input_ask(struct txn *t, struct tally *y, int64_t epoch,
 	       const struct store_ask *ask);
