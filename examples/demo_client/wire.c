@@ -96,11 +96,11 @@ static void show_request(const struct post *p, const json_t *params)
 	json_t *body = pruned(params);
 	char what[256];
 	char right[128];
+	bool named;
 
-	(void)snprintf(what, sizeof(what), "%s %s", p->method,
-		       p->name != NULL && strncmp(p->method, "tasks/", 6) != 0
-			       ? p->name
-			       : "");
+	named = p->name != NULL && strncmp(p->method, "tasks/", 6) != 0;
+	(void)snprintf(what, sizeof(what), "%s%s%s", p->method,
+		       named ? " " : "", named ? p->name : "");
 	(void)json_object_del(body, "name");
 	(void)snprintf(right, sizeof(right), "can: forms%s",
 		       p->client->tasks ? ", tasks" : "");

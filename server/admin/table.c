@@ -9,7 +9,9 @@
 
 #include "server/base/utf8.h"
 
-#define GAP 2 /* between columns */
+#define GAP        2  /* between columns */
+#define FOLD_BELOW 35 /* room for the last column under which it is folded */
+#define INDENT     4  /* of a folded one */
 
 /* Characters, as far as can be said without the terminal's own table. */
 static size_t characters(const char *s)
@@ -135,10 +137,10 @@ static void put_last(FILE *out, const char *s, size_t room)
 	(void)fputc('\n', out);
 }
 
-static void put_row(const struct table *t, char *const *row, FILE *out,
-		    size_t line_width)
+/* All columns but the last; no spaces at the end of a line. */
+static void put_columns(const struct table *t, char *const *row, FILE *out,
+			bool more)
 {
-	size_t used = 0;
 	size_t last = t->columns - 1;
 
 	for (size_t i = 0; i < last; i++) {
@@ -147,24 +149,53 @@ static void put_row(const struct table *t, char *const *row, FILE *out,
 		if (t->right[i])
 			put_spaces(out, pad);
 		(void)fputs(row[i], out);
-		/* No spaces at the end of a line. */
-		if (i + 1 < last || row[last][0] != '\0')
+		if (i + 1 < last || more)
 			put_spaces(out, GAP + (t->right[i] ? 0 : pad));
-		used += t->width[i] + GAP;
 	}
-	if (line_width > 0)
-		put_last(out, row[last],
-			 line_width > used ? line_width - used : 1);
-	else
-		put_last(out, row[last], 0);
+}
+
+static void put_row(const struct table *t, char *const *row, FILE *out,
+		    size_t room)
+{
+	const char *last = row[t->columns - 1];
+
+	put_columns(t, row, out, *last != '\0');
+	put_last(out, last, room);
+}
+
+/* The last column below the others, where it has most of a line. */
+static void put_folded(const struct table *t, char *const *row, FILE *out,
+		       size_t line_width)
+{
+	const char *last = row[t->columns - 1];
+
+	put_columns(t, row, out, false);
+	(void)fputc('\n', out);
+	if (row == t->cells || *last == '\0')
+		return; /* the heads: it speaks for itself */
+	put_spaces(out, INDENT);
+	put_last(out, last, line_width - INDENT);
 }
 
 bool table_print(const struct table *t, FILE *out, size_t line_width)
 {
+	size_t used = 0;
+	bool fold;
+
 	if (t->failed)
 		return false;
-	for (size_t i = 0; i + t->columns <= t->n; i += t->columns)
-		put_row(t, t->cells + i, out, line_width);
+	for (size_t i = 0; i + 1 < t->columns; i++)
+		used += t->width[i] + GAP;
+	fold = line_width > INDENT &&
+	       used + t->width[t->columns - 1] > line_width &&
+	       used + FOLD_BELOW > line_width;
+	for (size_t i = 0; i + t->columns <= t->n; i += t->columns) {
+		if (fold)
+			put_folded(t, t->cells + i, out, line_width);
+		else
+			put_row(t, t->cells + i, out,
+				line_width > used ? line_width - used : 0);
+	}
 	return true;
 }
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 /*
  * Plain aligned tables for people. A column is as wide as its widest cell; on
- * a terminal the last column is cut to what is left of the line. Cells come
- * from callers of the server: control characters in them, which a terminal
- * would obey, are shown as spaces.
+ * a terminal the last column is cut to what is left of the line, and put below
+ * the others where that is little. Cells come from callers of the server:
+ * control characters in them, which a terminal would obey, are shown as spaces.
  */
 #define TABLE_COLUMNS 8
 

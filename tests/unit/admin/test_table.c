@@ -73,6 +73,8 @@ static void test_table__characters_count_and_not_bytes(void **state)
 		      "A    B\n\xc3\xa4\xc3\xb6\xe2\x82\xac  1\nxyz  2\n");
 }
 
+#define LONG_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" /* 40 of them */
+
 static void test_table__the_last_column_is_cut_to_the_line(void **state)
 {
 	struct table t;
@@ -80,8 +82,9 @@ static void test_table__the_last_column_is_cut_to_the_line(void **state)
 	(void)state;
 	table_init(&t, "A|B");
 	table_cell(&t, "1");
-	table_cell(&t, "abcdefghij");
-	assert_prints(&t, 11, "A  B\n1  abcde...\n");
+	table_cell(&t, LONG_A);
+	assert_prints(&t, 40,
+		      "A  B\n1  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...\n");
 }
 
 static void test_table__a_cut_falls_between_characters(void **state)
@@ -91,9 +94,29 @@ static void test_table__a_cut_falls_between_characters(void **state)
 	(void)state;
 	table_init(&t, "A|B");
 	table_cell(&t, "1");
-	table_cell(&t, "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
-		       "\xe2\x82\xac\xe2\x82\xac");
-	assert_prints(&t, 8, "A  B\n1  \xe2\x82\xac\xe2\x82\xac...\n");
+	table_cell(&t, "\xe2\x82\xac" LONG_A);
+	assert_prints(&t, 40,
+		      "A  B\n1  \xe2\x82\xac"
+		      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...\n");
+}
+
+static void test_table__a_last_column_without_room_stands_below(void **state)
+{
+	struct table t;
+
+	(void)state;
+	table_init(&t, "ID|STATE|ABOUT");
+	table_cell(&t, "x");
+	table_cell(&t, "waiting");
+	table_cell(&t, LONG_A);
+	table_cell(&t, "y");
+	table_cell(&t, "ready");
+	table_cell(&t, "%s", "");
+	assert_prints(&t, 30,
+		      "ID  STATE\n"
+		      "x   waiting\n"
+		      "    aaaaaaaaaaaaaaaaaaaaaaa...\n"
+		      "y   ready\n");
 }
 
 static void test_table__what_a_terminal_would_obey_is_not_shown(void **state)
@@ -128,6 +151,8 @@ int main(void)
 		cmocka_unit_test(
 			test_table__the_last_column_is_cut_to_the_line),
 		cmocka_unit_test(test_table__a_cut_falls_between_characters),
+		cmocka_unit_test(
+			test_table__a_last_column_without_room_stands_below),
 		cmocka_unit_test(
 			test_table__what_a_terminal_would_obey_is_not_shown),
 		cmocka_unit_test(test_table__a_pipe_is_not_a_terminal),
