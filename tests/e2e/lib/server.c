@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,14 +171,15 @@ static bool await_listening(struct server *v)
 struct server *server_try(struct scratch *s, const char *const *args,
 			  char **ret_log)
 {
-	static int number;
+	static atomic_int number; /* some tests start many at once */
 	struct server *v = calloc(1, sizeof(*v));
 	int fds[2];
 
 	if (v == NULL || pipe2(fds, O_CLOEXEC) != 0)
 		die("pipe");
 	v->scratch = s;
-	(void)snprintf(v->log, sizeof(v->log), "%s/log-%d", s->dir, ++number);
+	(void)snprintf(v->log, sizeof(v->log), "%s/log-%d", s->dir,
+		       atomic_fetch_add(&number, 1) + 1);
 	(void)pthread_mutex_init(&v->lock, NULL);
 	(void)pthread_cond_init(&v->more, NULL);
 	v->pid = fork();
