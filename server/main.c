@@ -23,6 +23,7 @@ static int usage(const struct bide_server *s, FILE *out)
 		"  tasks cancel ID | answer ID KEY JSON | expire ID | retry "
 		"ID\n"
 		"  doctor           look the database and its instances over\n"
+		"  backup FILE      copy the database while instances run\n"
 		"  migrate          bring the database up to date and exit\n"
 		"  version          print the version\n\n"
 		"options (each is also BIDE_NAME in the environment, and "
@@ -76,6 +77,8 @@ static int run_command(struct bide_server *s, int argc, char **argv)
 		return admin_tasks(s->config, argc - 1, argv + 1);
 	if (strcmp(command, "doctor") == 0)
 		return admin_doctor(s->config, argc - 1, argv + 1);
+	if (strcmp(command, "backup") == 0)
+		return admin_backup(s->config, argc - 1, argv + 1);
 	if (strcmp(command, "migrate") == 0)
 		return admin_migrate(s->config, argc - 1, argv + 1);
 	if (strcmp(command, "version") == 0) {

@@ -261,6 +261,7 @@ int main_serve(struct bide_server *server)
 	int sig = 0;
 
 	block_signals(&set);
+	registry_warn(server->registry);
 	if (start(&s, &err) != BIDE_OK) {
 		log_error("serve.failed", "why=%s",
 			  err.text[0] != '\0' ? err.text : "out of memory");

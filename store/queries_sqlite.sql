@@ -52,6 +52,10 @@ PRAGMA journal_mode
 -- name: QUICK_CHECK
 PRAGMA quick_check(5)
 
+-- One read transaction on the source: what is copied is one moment.
+-- name: BACKUP_INTO
+VACUUM INTO ?1
+
 -- name: FREE_PAGES
 PRAGMA freelist_count
 

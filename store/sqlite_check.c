@@ -75,8 +75,8 @@ static void check_schema(struct check *r, struct sql *c, const char *path)
 
 		check_say(r, wal, "journal mode %s%s", sql_str(st, 0),
 			  wal ? ""
-			      : ": stop all instances and set it back "
-				"to WAL with the sqlite3 shell");
+			      : ": the next instance that starts sets it "
+				"back to WAL");
 		sql_reset(st);
 	}
 	check_pages(r, c);

@@ -147,6 +147,26 @@ static enum bide_rc apply(struct sql *c, const char *path,
 	return BIDE_OK;
 }
 
+/*
+ * A backup comes back in another journal mode, and somebody may have changed it
+ * with the shell. Cannot be changed inside a transaction; the caller is in the
+ * gate.
+ */
+enum bide_rc migrate_to_wal(struct sql *c, const char *path,
+			    struct bide_error *reterr)
+{
+	sqlite3_stmt *st;
+	bool wal = false;
+
+	if (sql_query(c, &st, SQL_JOURNAL_MODE, "") == SQL_ROW) {
+		wal = strcmp(sql_str(st, 0), "wal") == 0;
+		sql_reset(st);
+	}
+	if (!wal && sql_exec(c, "PRAGMA journal_mode = WAL") < 0)
+		return failed(c, path, "cannot switch to WAL", reterr);
+	return BIDE_OK;
+}
+
 enum bide_rc migrate_run(struct sql *c, const char *path, int *ret_from,
 			 struct bide_error *reterr)
 {
@@ -158,9 +178,9 @@ enum bide_rc migrate_run(struct sql *c, const char *path, int *ret_from,
 		return rc;
 	*ret_from = version;
 	(void)FAULT("store.migrate");
-	/* Cannot be changed inside a transaction; harmless on an empty file. */
-	if (version == 0 && sql_exec(c, "PRAGMA journal_mode = WAL") < 0)
-		return failed(c, path, "cannot switch to WAL", reterr);
+	rc = migrate_to_wal(c, path, reterr);
+	if (rc != BIDE_OK)
+		return rc;
 	(void)FAULT("store.migrate");
 	for (; version < MIGRATIONS; version++) {
 		rc = apply(c, path, &migrations[version], reterr);

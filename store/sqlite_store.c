@@ -20,8 +20,10 @@ static enum bide_rc put_in_order(struct store *s, bool create, bool migrate,
 	int version = 0;
 
 	rc = migrate_check(&s->w, s->path, &version, reterr);
-	if (rc != BIDE_OK || version == migrate_latest())
+	if (rc != BIDE_OK)
 		return rc;
+	if (version == migrate_latest())
+		return migrate_to_wal(&s->w, s->path, reterr);
 	if (!migrate && !(version == 0 && create))
 		return error_set(reterr, BIDE_CONFLICT,
 				 "%s is of schema %d, this program needs %d: "

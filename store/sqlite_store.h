@@ -111,6 +111,8 @@ const char *file_network_fs(unsigned long magic);
 /* sqlite_migrate.c: under the gate. */
 enum bide_rc migrate_check(struct sql *c, const char *path, int *ret_version,
 			   struct bide_error *reterr);
+enum bide_rc migrate_to_wal(struct sql *c, const char *path,
+			    struct bide_error *reterr);
 enum bide_rc migrate_run(struct sql *c, const char *path, int *ret_from,
 			 struct bide_error *reterr);
 int migrate_latest(void);

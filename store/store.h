@@ -494,5 +494,13 @@ enum bide_rc store_peers(struct store *s, struct store_peer **ret, size_t *ret_n
 enum bide_rc store_ready(struct store *s, struct bide_error *why);
 /* For doctor: calls @say for each line; false when something is wrong. */
 bool store_check(const struct store_options *opt, void (*say)(void *user, bool good, const char *line), void *user);
+/*
+ * A copy of the database as it is at one moment, while instances run: whole,
+ * synced, mode 0600 (it holds the keys of requestState). @path must not exist.
+ * What stands in it was committed; it keeps the tasks' states as they were, so
+ * one that ran is claimed anew where the copy is served.
+ */
+enum bide_rc store_backup(const struct store_options *opt, const char *path,
+			  struct bide_error *reterr) BIDE_NODISCARD;
 enum bide_rc store_migrate(const struct store_options *opt, int *ret_from, int *ret_to, struct bide_error *reterr);
 #endif

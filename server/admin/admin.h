@@ -13,6 +13,7 @@
 /* list | show ID | cancel ID | answer ID KEY JSON | expire ID | retry ID */
 int admin_tasks(const struct config *c, int argc, char **argv);
 int admin_doctor(const struct config *c, int argc, char **argv);
+int admin_backup(const struct config *c, int argc, char **argv);
 int admin_migrate(const struct config *c, int argc, char **argv);
 /* The store's options as the configuration has them. */
 void admin_store_options(const struct config *c, struct store_options *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "doctor" and "migrate". */
+/* "doctor", "backup" and "migrate". */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -114,6 +114,29 @@ int admin_doctor(const struct config *c, int argc, char **argv)
 				  : "Something is wrong: see the lines marked "
 				    "BAD.");
 	return r.good ? CLI_OK : CLI_FAILED;
+}
+
+int admin_backup(const struct config *c, int argc, char **argv)
+{
+	struct store_options opt;
+	struct bide_error err = {0};
+	struct cli cli;
+
+	if (!cli_parse(&cli, c, argc, argv))
+		return CLI_USAGE;
+	if (cli.argc != 2)
+		return cli_fail(&cli, CLI_USAGE,
+				"takes one word: the file to make");
+	admin_store_options(c, &opt);
+	if (store_backup(&opt, cli.argv[1], &err) != BIDE_OK)
+		return cli_fail(&cli, CLI_FAILED, "%s", err.text);
+	if (cli.json)
+		return cli_print_json(
+			&cli, json_pack("{s:s}", "backup", cli.argv[1]));
+	(void)printf("Copied to %s. It holds the keys of requestState: keep "
+		     "it as you keep the database.\n",
+		     cli.argv[1]);
+	return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
 }
 
 int admin_migrate(const struct config *c, int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "server/catalog/registry.h"
 #include "server/base/error.h"
 #include "server/base/limits.h"
+#include "server/base/log.h"
 #include "server/catalog/registry_tool.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,4 +196,16 @@ enum bide_rc registry_list_tools(const struct registry *r, const char *cursor,
 	if (to < r->n)
 		cursor_write(r, to, ret_next);
 	return BIDE_OK;
+}
+
+void registry_warn(const struct registry *r)
+{
+	for (size_t i = 0; i < registry_tools(r); i++) {
+		const struct tool *t = registry_tool_at(r, i);
+
+		/* client/elicitation and server/tools: no secrets there. */
+		if (t->secret)
+			log_warn("catalog.argument_looks_secret",
+				 "tool=%s property=%s", t->def.name, t->secret);
+	}
 }

@@ -21,16 +21,18 @@ struct tool {
 	struct json_schema *output; /* NULL: none */
 	char *listing; /* its entry of tools/list: JSON text, made once */
 	size_t listing_len;
+	char *secret; /* an argument whose name looks like a secret; NULL */
 	size_t index; /* in registration order */
 	bool builtin; /* wait_for_task: the dispatcher's own */
 };
 struct registry;
 struct registry *registry_new(void);
 void registry_free(struct registry *r);
-/* As bide_server_add_tool(). Also warns (log) where a form or argument name
- * looks like a secret. */
+/* As bide_server_add_tool(). */
 enum bide_rc registry_add_tool(struct registry *r, const struct bide_tool *def,
 			       bool builtin, struct bide_error *reterr);
+/* What the author should hear once, as serving begins: to the log. */
+void registry_warn(const struct registry *r);
 const struct tool *registry_tool(const struct registry *r,
 				 const char *name); /* hashed; NULL */
 size_t registry_tools(const struct registry *r);

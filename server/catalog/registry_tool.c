@@ -3,7 +3,6 @@
 #include "server/base/error.h"
 #include "server/base/jsontext.h"
 #include "server/base/limits.h"
-#include "server/base/log.h"
 #include "server/base/utf8.h"
 #include <stdlib.h>
 #include <string.h>
@@ -195,13 +194,13 @@ static enum bide_rc compile(const char *name, const char *what,
 	return BIDE_OK;
 }
 
-static void warn_secret(const struct tool *t, const json_t *schema)
+static bool note_secret(struct tool *t, const json_t *schema)
 {
 	const char *property = json_schema_secret_property(schema);
 
 	if (property)
-		log_warn("catalog.argument_looks_secret", "tool=%s property=%s",
-			 t->def.name, property);
+		t->secret = strdup(property);
+	return !property || t->secret;
 }
 
 static enum bide_rc prepare_input(struct tool *t, struct bide_error *reterr)
@@ -220,8 +219,8 @@ static enum bide_rc prepare_input(struct tool *t, struct bide_error *reterr)
 	if (!rc)
 		rc = compile(t->def.name, "input_schema", schema, &t->input,
 			     reterr);
-	if (!rc)
-		warn_secret(t, schema);
+	if (!rc && !note_secret(t, schema))
+		rc = error_set(reterr, BIDE_NOMEM, "out of memory");
 	json_decref(schema);
 	return rc;
 }
@@ -396,6 +395,7 @@ void tool_free(struct tool *t)
 	json_schema_free(t->input);
 	json_schema_free(t->output);
 	free(t->listing);
+	free(t->secret);
 	drop(t->def.name);
 	drop(t->def.title);
 	drop(t->def.description);
