@@ -14,9 +14,11 @@
 /* Workers that neither work nor are promised; those who ring want to know. */
 static void idle_locked(struct engine *e, size_t idle)
 {
+	bool none = atomic_load(&e->draining) || e->claims.shedding > 0;
+
 	mutex_assert_held(&e->lock);
 	e->idle = idle;
-	store_set_idle(e->store, atomic_load(&e->draining) ? 0 : (int)idle);
+	store_set_idle(e->store, none ? 0 : (int)idle);
 }
 
 static bool may_claim_locked(const struct engine *e)
@@ -35,17 +37,6 @@ bool claims_reserve(struct engine *e)
 		idle_locked(e, e->idle - 1);
 	mutex_unlock(&e->lock);
 	return ok;
-}
-
-/* Work that came while all were busy was told to others, or to nobody. */
-void claims_unreserve(struct engine *e)
-{
-	mutex_lock(&e->lock);
-	if (!e->idle)
-		e->claims.wanted = true;
-	idle_locked(e, e->idle + 1);
-	mutex_unlock(&e->lock);
-	claims_kick(e);
 }
 
 /* ---- the claim ---- */
@@ -72,7 +63,8 @@ static bool prepare_locked(struct engine *e)
 	struct claims *c = &e->claims;
 	int64_t now = clock_boot_ms();
 
-	if (c->in_flight || !may_claim_locked(e) || now < c->after_ms)
+	if (c->in_flight || c->shedding || now < c->after_ms ||
+	    !may_claim_locked(e))
 		return false;
 	if (!c->wanted && now < c->rescan_ms && !due_locked(e))
 		return false;
@@ -90,23 +82,68 @@ static bool prepare_locked(struct engine *e)
 	return true;
 }
 
-void claims_kick(struct engine *e)
+/* Unlocks. */
+static void kick_unlock(struct engine *e)
 {
-	bool go;
+	bool go = prepare_locked(e);
 
-	mutex_lock(&e->lock);
-	go = prepare_locked(e);
 	mutex_unlock(&e->lock);
 	if (go)
 		store_submit(e->store, &e->claims.op);
+}
+
+void claims_kick(struct engine *e)
+{
+	mutex_lock(&e->lock);
+	kick_unlock(e);
 }
 
 void claims_want(struct engine *e)
 {
 	mutex_lock(&e->lock);
 	e->claims.wanted = true;
+	if (clock_boot_ms() < e->claims.after_ms)
+		engine_kick_locked(e);
+	kick_unlock(e);
+}
+
+/* Work that came while all were busy was told to others, or to nobody. */
+void claims_unreserve(struct engine *e)
+{
+	mutex_lock(&e->lock);
+	if (!e->idle)
+		e->claims.wanted = true;
+	idle_locked(e, e->idle + 1);
+	if (clock_boot_ms() < e->claims.after_ms)
+		engine_kick_locked(e);
+	kick_unlock(e);
+}
+
+/*
+ * A handler that yields wants its work done elsewhere, where somebody is idle.
+ * So while its task goes back this instance seems busy and another is rung,
+ * and it claims nothing itself until that one has had its chance.
+ */
+void claims_shed_begin(struct engine *e)
+{
+	mutex_lock(&e->lock);
+	e->claims.shedding++;
+	idle_locked(e, e->idle);
 	mutex_unlock(&e->lock);
-	claims_kick(e);
+}
+
+void claims_shed_end(struct engine *e)
+{
+	int64_t after = clock_boot_ms() + SHED_MS;
+
+	mutex_lock(&e->lock);
+	e->claims.shedding--;
+	e->claims.wanted = true;
+	if (e->claims.after_ms < after)
+		e->claims.after_ms = after;
+	idle_locked(e, e->idle);
+	engine_kick_locked(e);
+	mutex_unlock(&e->lock);
 }
 
 void claims_due(struct engine *e, int64_t store_ms)
@@ -255,7 +292,7 @@ static int64_t next_locked(const struct engine *e, int64_t now)
 	const struct claims *c = &e->claims;
 	int64_t at = NEVER;
 
-	if (may_claim_locked(e) && !c->in_flight) {
+	if (may_claim_locked(e) && !c->in_flight && !c->shedding) {
 		at = c->wanted ? now : c->rescan_ms;
 		if (c->due_ms != NEVER)
 			at = earlier(at,

@@ -22,6 +22,7 @@
 #define KEEP_MS        60000
 #define DOUBT_MS       5000 /* until a keep, when a claim may have no holder */
 #define LOOK_EVERY_MS  2000 /* at a running task: the net under lost signals */
+#define SHED_MS        5    /* what a yielding instance leaves to the others */
 #define NEVER          INT64_MAX
 
 /* ---- note.c: what a handler tells while it works ---- */
@@ -100,6 +101,7 @@ struct creation {
 struct claims {
 	bool wanted; /* something may be claimable */
 	bool in_flight;
+	int shedding;      /* releases of handlers that yield, under way */
 	int64_t due_ms;    /* store time of the next timer; NEVER */
 	int64_t after_ms;  /* clock_boot_ms(): not before */
 	int64_t rescan_ms; /* clock_boot_ms() */
@@ -159,6 +161,9 @@ void claims_doubt(struct engine *e);
 /* Takes an idle worker, if there is one and more may be claimed. */
 bool claims_reserve(struct engine *e);
 void claims_unreserve(struct engine *e);
+/* Around the release of a task that yields. */
+void claims_shed_begin(struct engine *e);
+void claims_shed_end(struct engine *e);
 /* On the engine's thread: what is due; returns when it is to be called again,
  * clock_boot_ms(). */
 int64_t claims_tick(struct engine *e, int64_t now);

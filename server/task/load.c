@@ -106,6 +106,9 @@ enum bide_rc load_questions(struct work *w, struct bide_call *c)
 
 	if (rc)
 		return rc;
+	/* Whoever answered may be able to do more, or less, than before. */
+	if (t->caller && caller_load(&w->caller, t->caller))
+		run_set_caller(c, &w->caller);
 	run_clear_questions(c);
 	rc = add_questions(c, t, &answered);
 	store_task_free(t);

@@ -19,7 +19,6 @@
 
 #define NAP_MAX_MS         1000
 #define WENT_ON_MAX        16 /* entries in a row before others get their turn */
-#define YIELD_MS           5  /* so that another, idle instance is the first */
 #define LOAD_AGAIN_MS      1000
 #define MISSING_CAPABILITY (-32021)
 
@@ -72,6 +71,8 @@ static enum bide_rc until_known(struct work *w, struct store_op *op)
 {
 	int64_t ms = 10;
 
+	if (engine_stopping(w->e))
+		return BIDE_LOST; /* left claimed (rule 12) */
 	while (store_run(w->e->store, op) != BIDE_OK) {
 		log_warn("task.write_again", "task=%lld epoch=%lld outcome=%d",
 			 (long long)w->fence.task, (long long)w->fence.epoch,
@@ -144,7 +145,10 @@ static enum next yields(struct work *w)
 {
 	if (engine_draining(w->e))
 		return release(w, STORE_RELEASE_DRAIN, 0);
-	return release(w, STORE_RELEASE_YIELD, YIELD_MS);
+	claims_shed_begin(w->e);
+	release(w, STORE_RELEASE_YIELD, 0);
+	claims_shed_end(w->e);
+	return DONE;
 }
 
 static enum next parked(struct work *w, int64_t wake_ms)
@@ -228,6 +232,16 @@ static enum next bug(struct work *w, const char *what)
 	return finish(w, STORE_FAILED, internal_error);
 }
 
+static bool told_to_stop(struct work *w)
+{
+	bool told;
+
+	mutex_lock(&w->e->lock);
+	told = w->stop != BIDE_OK;
+	mutex_unlock(&w->e->lock);
+	return told;
+}
+
 static enum next leave(struct work *w, const struct run_result *r)
 {
 	const char *text = r->text.data ? r->text.data : internal_error;
@@ -252,6 +266,8 @@ static enum next leave(struct work *w, const struct run_result *r)
 	case RUN_STOPPED:
 		break;
 	}
+	if (!told_to_stop(w))
+		claims_doubt(w->e); /* by itself: the claim may still stand */
 	log_debug("task.stopped", "task=%lld epoch=%lld",
 		  (long long)w->fence.task, (long long)w->fence.epoch);
 	return DONE;

@@ -235,6 +235,10 @@ RIG void rig_start(struct rig *r, size_t engines)
 
 RIG void rig_stop(struct rig *r, size_t i)
 {
+	if (r->engine[i]) {
+		engine_drain(r->engine[i]);
+		engine_drained(r->engine[i], RIG_WAIT_MS);
+	}
 	engine_stop(r->engine[i]);
 	r->engine[i] = NULL;
 	if (r->store[i])

@@ -20,6 +20,7 @@
 
 static struct stage stage;
 enum { ENTERED, INSIDE, TOLD };
+#define ROAMS 10
 
 static enum bide_rc asks(struct bide_call *c, void *user)
 {
@@ -61,6 +62,18 @@ static enum bide_rc yields(struct bide_call *c, void *user)
 	return bide_text(c, "done");
 }
 
+static enum bide_rc roams(struct bide_call *c, void *user)
+{
+	char key[8];
+
+	(void)user;
+	for (int i = 0; i < ROAMS; i++) {
+		snprintf(key, sizeof(key), "y%d", i);
+		BIDE_TRY(bide_yield(c, key));
+	}
+	return bide_text(c, "done");
+}
+
 static enum bide_rc quick(struct bide_call *c, void *user)
 {
 	(void)user;
@@ -73,6 +86,7 @@ static const struct bide_tool tools[] = {
 	{BIDE_TOOL, .name = "busy", .handler = busy, .mode = BIDE_PERSISTENT},
 	{BIDE_TOOL, .name = "yields", .handler = yields,
 	 .mode = BIDE_PERSISTENT},
+	{BIDE_TOOL, .name = "roams", .handler = roams, .mode = BIDE_PERSISTENT},
 	{BIDE_TOOL, .name = "brief", .handler = asks, .mode = BIDE_PERSISTENT,
 	 .ttl_ms = 100, .retention_ms = 100},
 	{BIDE_TOOL, .name = "quick", .handler = quick, .mode = BIDE_PERSISTENT,
@@ -139,6 +153,32 @@ static void test_cancel_at_one__reaches_the_handler_at_the_other(void **state)
 	stage_await(&stage, TOLD, 1);
 	assert_true(told_us - began < 100000);
 	rig_ends(r, 0, t.id, STORE_CANCELLED, NULL);
+}
+
+/* Load shedding: the other one, which is idle, goes on with it. It has its
+ * chance for some milliseconds only, which a loaded machine may take from it.
+ */
+static void test_yield__goes_to_the_idle_instance(void **state)
+{
+	struct rig *r = *state;
+	struct rig_task t;
+	struct store_task *row;
+	int64_t at;
+	int moves = 0;
+
+	rig_start(r, 2);
+	at = store_instance(r->store[0]);
+	t = rig_create(r, 0, "roams");
+	row = rig_await(r, 0, t.id, rig_has_ended);
+	assert_int_equal(row->state, STORE_COMPLETED);
+	for (size_t i = 0; i < row->nevents; i++)
+		if (!strcmp(row->events[i].kind, "claimed")) {
+			moves += row->events[i].instance != at;
+			at = row->events[i].instance;
+		}
+	assert_int_equal(rig_events(row, "claimed"), ROAMS);
+	assert_true(moves > ROAMS / 2);
+	store_task_free(row);
 }
 
 /* Each time it is READY, exactly one of the two claims it. */
@@ -409,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_answer_at_one__resumes_at_the_other),
 		TEST(test_cancel_at_one__reaches_the_handler_at_the_other),
+		TEST(test_yield__goes_to_the_idle_instance),
 		TEST(test_many_tasks__are_claimed_once_each_time),
 		TEST(test_many_answers__resume_each_task_once),
 		TEST(test_waiting_tasks__hold_no_thread_and_no_memory),
