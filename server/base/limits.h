@@ -7,7 +7,7 @@
  */
 #define LIMIT_JSON_DEPTH              64
 #define LIMIT_BODY_BYTES              (4 * 1024 * 1024) /* (option) one request body */
-#define LIMIT_HEADER_BYTES            (32 * 1024) /* all headers of a request */
+#define LIMIT_HEADER_BYTES            (16 * 1024) /* all headers of a request */
 #define LIMIT_CONNECTIONS             4000        /* (option) */
 #define LIMIT_CONNECTIONS_PER_IP      0 /* (option) 0: none; a proxy is one IP */
 #define LIMIT_SUSPENDED               2000 /* (option) waiting connections */

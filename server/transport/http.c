@@ -289,7 +289,8 @@ static enum bide_rc start(struct http *h, const struct http_options *opt,
 
 	if (!own_options(h, opt))
 		return BIDE_NOMEM;
-	rc = http_listen(h->opt.listen, &addr, &h->listen_fd, reterr);
+	rc = http_listen(h->opt.listen, (int)h->opt.idle_timeout_ms, &addr,
+			 &h->listen_fd, reterr);
 	if (rc != BIDE_OK)
 		return rc;
 	if (!set_place(h, &addr))

@@ -119,9 +119,11 @@ struct http {
 };
 
 /* ---- http_listen.c ---- */
-/* A bound, listening, non-blocking socket; fills @ret_addr as bound. */
-enum bide_rc http_listen(const char *listen, struct sockaddr_storage *ret_addr,
-			 int *ret_fd, struct bide_error *reterr);
+/* A bound, listening, non-blocking socket; fills @ret_addr as bound. What was
+ * sent to a peer may stay unacknowledged for @unacked_ms. */
+enum bide_rc http_listen(const char *listen, int unacked_ms,
+			 struct sockaddr_storage *ret_addr, int *ret_fd,
+			 struct bide_error *reterr);
 bool http_is_loopback(const struct sockaddr_storage *addr);
 bool http_is_wildcard(const struct sockaddr_storage *addr);
 uint16_t http_port(const struct sockaddr_storage *addr);

@@ -12,7 +12,7 @@
 #include "server/base/error.h"
 #include "server/transport/http_conn.h"
 
-#define BACKLOG 1024
+#define BACKLOG 4096
 
 /* "ADDR:PORT" or "[v6]:PORT" into two strings. */
 static bool split(const char *listen, char *host, size_t host_cap, char *port,
@@ -81,7 +81,7 @@ static enum bide_rc failed(const char *listen, struct bide_error *reterr)
 			 strerror(err));
 }
 
-enum bide_rc http_listen(const char *listen_at,
+enum bide_rc http_listen(const char *listen_at, int unacked_ms,
 			 struct sockaddr_storage *ret_addr, int *ret_fd,
 			 struct bide_error *reterr)
 {
@@ -101,6 +101,10 @@ enum bide_rc http_listen(const char *listen_at,
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	/* Inherited by what is accepted. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* So is this: a peer that vanished, or reads no more, is let go, which
+	 * for a stream no deadline of ours sees to. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms,
+			 sizeof(unacked_ms));
 	if (bind(fd, (struct sockaddr *)&addr, len) != 0 ||
 	    listen(fd, BACKLOG) != 0) {
 		rc = failed(listen_at, reterr);
