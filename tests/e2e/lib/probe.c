@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <dirent.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,4 +137,36 @@ bool probe_await_least(const struct server *v, const char *name, double x)
 bool probe_await_most(const struct server *v, const char *name, double x)
 {
 	return await(v, name, x, -1);
+}
+
+long probe_rows(const char *db, const char *what)
+{
+	char sql[256];
+	sqlite3 *c = NULL;
+	sqlite3_stmt *st = NULL;
+	long n = -1;
+
+	(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", what);
+	if (sqlite3_open_v2(db, &c, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+	    sqlite3_busy_timeout(c, 5000) == SQLITE_OK &&
+	    sqlite3_prepare_v2(c, sql, -1, &st, NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
+		n = (long)sqlite3_column_int64(st, 0);
+	if (n < 0)
+		die(sqlite3_errmsg(c), sql);
+	(void)sqlite3_finalize(st);
+	(void)sqlite3_close(c);
+	return n;
+}
+
+bool probe_await_rows(const char *db, const char *what, long n)
+{
+	const struct timespec nap = {0, NAP_MS * 1000000L};
+
+	for (int ms = 0; ms < AWAIT_MS; ms += NAP_MS) {
+		if (probe_rows(db, what) == n)
+			return true;
+		(void)nanosleep(&nap, NULL);
+	}
+	return false;
 }

@@ -17,4 +17,8 @@ double probe_metric(const struct server *v, const char *name);
 /* Waits until the value is at least, or at most, @x; false after 60 s. */
 bool probe_await_least(const struct server *v, const char *name, double x);
 bool probe_await_most(const struct server *v, const char *name, double x);
+/* SELECT count(*) FROM @what, by a reader of the test's own. */
+long probe_rows(const char *db, const char *what);
+/* Waits until there are @n; false after 60 s. */
+bool probe_await_rows(const char *db, const char *what, long n);
 #endif
