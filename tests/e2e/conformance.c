@@ -29,7 +29,8 @@ static struct server *brief; /* one that waits for nothing long */
 
 static int setup(void **state)
 {
-	static const char *const args[] = {"--test-identity", NULL};
+	static const char *const args[] = {"--test-identity", "--careless",
+					   NULL};
 	static const char *const soon[] = {"--test-identity", "--wait-budget",
 					   "100", NULL};
 
