@@ -21,6 +21,7 @@
  */
 #define LEEWAY_MS        30000
 #define HANDLE_LEEWAY_MS (24 * 3600 * 1000LL)
+#define TASK_SHOWN       8
 
 struct request_state {
 	struct keyring *keys;
@@ -225,6 +226,20 @@ static const char *open_plain(const struct request_state *s, const char *text,
 	return rc == BIDE_OK ? NULL : "shape";
 }
 
+/* The task's public id can be all that protects it from an anonymous caller,
+ * so a log gets as much of it as finds it in a list. */
+static void log_refused(const char *why, const char *kid, const json_t *o,
+			const struct request_state_for *f)
+{
+	const char *task = member(o, "t");
+
+	metric_add(METRIC_STATE_REFUSED, 1);
+	log_warn("request_state.refused",
+		 "why=%s kid=%s id=%s chain=%s task=%.*s method=%s name=%s",
+		 why, kid, member(o, "r"), member(o, "c"),
+		 (int)strnlen(task, TASK_SHOWN), task, f->method, f->name);
+}
+
 bool request_state_open(const struct request_state *s, const char *text,
 			const struct request_state_for *f, bool kind_wait,
 			struct continuation *ret)
@@ -240,12 +255,8 @@ bool request_state_open(const struct request_state *s, const char *text,
 		if (why != NULL)
 			continuation_fini(ret);
 	}
-	if (why != NULL) {
-		metric_add(METRIC_STATE_REFUSED, 1);
-		log_warn("request_state.refused",
-			 "why=%s kid=%s id=%s method=%s name=%s", why, kid,
-			 o != NULL ? member(o, "r") : "", f->method, f->name);
-	}
+	if (why != NULL)
+		log_refused(why, kid, o, f);
 	json_decref(o);
 	return why == NULL;
 }
