@@ -8,6 +8,7 @@
  * client's requests when A is gone; C, with workers, starts when A has died.
  * Two: B has workers from the start.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -83,6 +85,28 @@ static bool a_lives(struct run *r)
 	return !dead;
 }
 
+/* Under the lock, and A is not reaped before a_dead: the pid is its own. */
+static void kill_a(struct run *r)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!r->a_dead)
+		(void)kill(r->a->pid, SIGKILL);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void bury_a(struct run *r)
+{
+	siginfo_t si;
+
+	while (waitid(P_PID, (id_t)r->a->pid, &si, WEXITED | WNOWAIT) != 0 &&
+	       errno == EINTR)
+		;
+	pthread_mutex_lock(&r->lock);
+	r->a_dead = true;
+	pthread_mutex_unlock(&r->lock);
+	(void)server_wait(r->a);
+}
+
 static struct ask at(struct run *r, struct server *v)
 {
 	struct ask a = {.url = v->url, .can = r->tasks ? CAN_TASKS : CAN_FORM};
@@ -124,8 +148,8 @@ static json_t *yes(const struct reply *r)
 
 static void seen_question(struct run *r)
 {
-	if (r->point->fault == NULL && a_lives(r))
-		(void)kill(r->a->pid, SIGKILL);
+	if (r->point->fault == NULL)
+		kill_a(r);
 }
 
 static struct reply *answer_rounds(struct run *r, struct reply *got)
@@ -214,7 +238,7 @@ static void *client(void *arg)
 	if (a_lives(r)) {
 		(void)snprintf(r->why, sizeof(r->why),
 			       "the point was never reached");
-		(void)kill(r->a->pid, SIGKILL);
+		kill_a(r);
 	}
 	return NULL;
 }
@@ -266,10 +290,7 @@ static void play(struct run *r, bool three)
 	r->a = server_start(r->s, r->point->fault != NULL ? armed : NULL);
 	r->b = server_start(r->s, three ? carrier : NULL);
 	assert_int_equal(pthread_create(&t, NULL, client, r), 0);
-	(void)server_wait(r->a);
-	pthread_mutex_lock(&r->lock);
-	r->a_dead = true;
-	pthread_mutex_unlock(&r->lock);
+	bury_a(r);
 	if (three)
 		r->c = server_start(r->s, NULL);
 	(void)pthread_join(t, NULL);
