@@ -160,5 +160,12 @@ void create_task(struct dispatch *d, struct request *rq,
 		pending_replace(old, &w->p, PENDING_WAIT);
 	else
 		(void)pending_add(&w->p, d, rq, PENDING_WAIT, false);
+	/* Before there is a task: who is told to try again must not find that
+	 * it ran as well. */
+	if ((rq->caller.can & BIDE_CAN_TASKS) == 0 && !pending_count(&w->p)) {
+		json_decref(args);
+		fail(w, CORE_INTERNAL, CORE_TOO_MANY_WAITS);
+		return;
+	}
 	ask_engine(w, args);
 }

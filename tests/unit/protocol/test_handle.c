@@ -488,6 +488,40 @@ static void test_limit__unfinished_tasks_of_one_caller(void **state)
 	wire_free(w);
 }
 
+/* Who is told to try again finds that nothing was begun. */
+static void test_limit__a_refused_wait_leaves_no_task(void **state)
+{
+	struct wire_options opt = {.max_waits = 1, .wait_budget_ms = 60000};
+	struct store_filter filter = {.limit = 10};
+	struct wire *w = wire_new(&opt, task_tools_add);
+	struct store_task **list = NULL;
+	struct fake *waiting;
+	struct fake *f;
+	size_t n = 0;
+	int i;
+
+	(void)state;
+	task_tools_hold();
+	waiting = fake_post(w, CALL_PLAIN("held"));
+	for (i = 0; i < 2; i++) {
+		f = fake_call(w, CALL_PLAIN("held"));
+		assert_int_equal(fake_error(f), -32603);
+		assert_non_null(
+			strstr(fake_string(f, "error/message"), "waiting"));
+		fake_free(f);
+	}
+	/* Who does not wait is not refused. */
+	free(task_start(w, CALL_TASK("held")));
+	assert_int_equal(store_list(w->store, &filter, &list, &n), BIDE_OK);
+	assert_int_equal(n, 2);
+	store_list_free(list, n);
+	task_tools_release();
+	fake_wait(waiting);
+	assert_string_equal(fake_text(waiting), "released");
+	fake_free(waiting);
+	wire_free(w);
+}
+
 /* Rule 12, case 56: who waits goes elsewhere with its handle, uncounted. */
 static void test_drain__answers_everyone_now(void **state)
 {
@@ -557,6 +591,7 @@ int main(void)
 		cmocka_unit_test(
 			test_stream__a_tasks_progress_reaches_who_waits),
 		cmocka_unit_test(test_limit__unfinished_tasks_of_one_caller),
+		cmocka_unit_test(test_limit__a_refused_wait_leaves_no_task),
 		cmocka_unit_test(test_drain__answers_everyone_now),
 	};
 
