@@ -22,7 +22,8 @@ struct series {
 };
 struct figure {
 	struct series per_s, p50_us, p99_us;
-	struct series disk; /* just before and just after it */
+	struct series cpu_us; /* the server's, an exchange */
+	struct series disk;   /* just before and just after it */
 };
 
 struct bench {
@@ -61,9 +62,9 @@ struct kind_of {
 	struct script *script;
 };
 extern const struct kind_of kinds[KINDS];
-int parts_port(const struct server *v);
 /* All sizes of a kind, against @v; of FLOOR against the server on @port. */
-void parts_floor(int round, int port);
+void parts_floor(int round, int port, pid_t pid);
+int parts_port(const struct server *v);
 void parts_run(enum kind k, int round, struct server *v);
 /* With the disk measured around each size: it drifts within seconds. */
 void parts_durable(enum kind k, int round, struct server *v);

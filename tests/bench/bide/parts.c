@@ -46,13 +46,16 @@ int parts_port(const struct server *v)
 	return colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
 }
 
-static void run(enum kind k, size_t i, int round, int port)
+static void run(enum kind k, size_t i, int round, int port, pid_t pid)
 {
 	struct figure *f = &bench.figure[k][i];
+	double cpu = probe_cpu_ms(pid);
 	struct load_result r =
 		load_run(port, kinds[k].conns[i], bench.seconds,
 			 kinds[k].script->next, kinds[k].script->user);
 
+	cpu = probe_cpu_ms(pid) - cpu;
+	f->cpu_us.v[round] = r.done > 0 ? cpu * 1e3 / (double)r.done : 0;
 	f->per_s.v[round] = r.per_s;
 	f->p50_us.v[round] = r.p50_us;
 	f->p99_us.v[round] = r.p99_us;
@@ -66,12 +69,12 @@ static void run(enum kind k, size_t i, int round, int port)
 			      r.p50_us);
 }
 
-void parts_floor(int round, int port)
+void parts_floor(int round, int port, pid_t pid)
 {
 	if (!(bench.kinds & 1U << FLOOR))
 		return;
 	for (size_t i = 0; i < SIZES; i++)
-		run(FLOOR, i, round, port);
+		run(FLOOR, i, round, port, pid);
 }
 
 void parts_run(enum kind k, int round, struct server *v)
@@ -79,7 +82,7 @@ void parts_run(enum kind k, int round, struct server *v)
 	if (!(bench.kinds & 1U << k))
 		return;
 	for (size_t i = 0; i < SIZES && kinds[k].conns[i] > 0; i++)
-		run(k, i, round, parts_port(v));
+		run(k, i, round, parts_port(v), v->pid);
 }
 
 void parts_durable(enum kind k, int round, struct server *v)
@@ -92,7 +95,7 @@ void parts_durable(enum kind k, int round, struct server *v)
 		return;
 	before = parts_disk(dir, bench.seconds / 2);
 	for (size_t i = 0; i < SIZES && kinds[k].conns[i] > 0; i++) {
-		run(k, i, round, parts_port(v));
+		run(k, i, round, parts_port(v), v->pid);
 		settle(v);
 		after = parts_disk(dir, bench.seconds / 2);
 		bench.figure[k][i].disk.v[round] = (before + after) / 2;

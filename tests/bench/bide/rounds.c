@@ -86,7 +86,7 @@ void rounds_requests(void)
 	requests_make_task(v->url);
 	for (int i = 0; i < bench.rounds; i++) {
 		say("requests", i);
-		parts_floor(i, f.port);
+		parts_floor(i, f.port, f.pid);
 		parts_run(ECHO, i, v);
 		parts_run(POOL, i, v);
 		parts_run(LEGS, i, v);

@@ -97,9 +97,10 @@ static void row(enum kind k, size_t i)
 	double ratio = compared(k, i, &with);
 	double goal = goal_of(k, kinds[k].conns[i]);
 
-	(void)printf("%-37s %3zu %9.0f/s %8.0f %8.0f", kinds[k].label,
+	(void)printf("%-37s %3zu %9.0f/s %8.0f %8.0f %7.1f", kinds[k].label,
 		     kinds[k].conns[i], series_median(&f->per_s),
-		     series_median(&f->p50_us), series_median(&f->p99_us));
+		     series_median(&f->p50_us), series_median(&f->p99_us),
+		     series_median(&f->cpu_us));
 	if (with != NULL)
 		(void)printf("  %5.2f %-19s", ratio, with);
 	if (goal > 0)
@@ -173,8 +174,9 @@ static void head(void)
 		     "of %.1f s a part\n\n",
 		     u.sysname, u.release, sysconf(_SC_NPROCESSORS_ONLN),
 		     sqlite3_libversion(), bench.rounds, bench.seconds);
-	(void)printf("%-37s %3s %11s %8s %8s  %-25s  %s\n", "", "on",
-		     "exchanges", "p50 us", "p99 us", "against", "goal");
+	(void)printf("%-37s %3s %11s %8s %8s %7s  %-25s  %s\n", "", "on",
+		     "exchanges", "p50 us", "p99 us", "CPU us", "against",
+		     "goal");
 }
 
 static void singles(void)

@@ -51,6 +51,18 @@ long probe_anon_kb(pid_t pid)
 	return status_of(pid, "RssAnon");
 }
 
+/* To the microsecond: the ticks of /proc/PID/stat are 10 ms. */
+double probe_cpu_ms(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 ||
+	    clock_gettime(clock, &t) != 0)
+		die("processor time of", "the server");
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
 long probe_threads(pid_t pid)
 {
 	return status_of(pid, "Threads");

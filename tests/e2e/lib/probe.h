@@ -9,8 +9,9 @@
  * test with a message.
  */
 struct server;
-long probe_rss_kb(pid_t pid);  /* all that is resident */
-long probe_anon_kb(pid_t pid); /* of it, what is no file's */
+long probe_rss_kb(pid_t pid);   /* all that is resident */
+long probe_anon_kb(pid_t pid);  /* of it, what is no file's */
+double probe_cpu_ms(pid_t pid); /* of all its threads, user and system */
 long probe_threads(pid_t pid);
 long probe_fds(pid_t pid);
 double probe_metric(const struct server *v, const char *name);
