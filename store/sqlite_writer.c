@@ -266,8 +266,9 @@ static int on_wal(void *user, sqlite3 *db, const char *name, int frames)
 
 /* ---- the thread ---- */
 
-#define STUCK_US 500000 /* of waiting at the gate, before it counts as stuck   \
-			 */
+#define STUCK_US                                                               \
+	500000 /* of waiting at the gate, before it counts as stuck            \
+		*/
 
 static void run_batch(struct store *s, struct txn *t, struct store_op *batch,
 		      int64_t began_us)

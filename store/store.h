@@ -25,7 +25,8 @@
  * connection, and is never in the write path.
  */
 
-#define STORE_TOKEN_BYTES 40 /* public task id with its NUL; >= 128 random bits */
+#define STORE_TOKEN_BYTES                                                      \
+	40 /* public task id with its NUL; >= 128 random bits */
 #define STORE_OP_ID_BYTES 16
 
 enum store_state {
@@ -36,76 +37,81 @@ enum store_state {
 #undef MOVE
 };
 bool store_state_may_move(enum store_state from, enum store_state to);
-const char *store_state_name(enum store_state s);  /* "READY" .. */
+const char *store_state_name(enum store_state s); /* "READY" .. */
 bool store_state_ended(enum store_state s);
 
 /* How the creating request is answered; for the life of the task. Frozen. */
 enum store_flow {
 	STORE_FLOW_HANDLE = 1, /* 2026-07-28 without the extension: rounds */
-	STORE_FLOW_TASKS = 2,  /* 2026-07-28 with io.modelcontextprotocol/tasks */
+	STORE_FLOW_TASKS =
+		2, /* 2026-07-28 with io.modelcontextprotocol/tasks */
 };
 
 /* Who holds a task: every later write of a claim carries it. */
 struct store_fence {
-	int64_t task;  /* internal id, never shown to a caller */
+	int64_t task; /* internal id, never shown to a caller */
 	int64_t epoch;
 	int64_t claim; /* random, drawn at each claim */
 };
 
 enum store_outcome {
-	STORE_DONE = 1,     /* committed */
-	STORE_REFUSED = 2,  /* true, committed, nothing changed: see the answer */
-	STORE_NOT_DONE = 3, /* certain: no effect (deadline, disk full, closing) */
-	STORE_UNKNOWN = 4   /* cannot be known now; run again, same op id */
+	STORE_DONE = 1, /* committed */
+	STORE_REFUSED =
+		2, /* true, committed, nothing changed: see the answer */
+	STORE_NOT_DONE =
+		3, /* certain: no effect (deadline, disk full, closing) */
+	STORE_UNKNOWN = 4 /* cannot be known now; run again, same op id */
 };
 
 /* The answers of all operations; each lists its own below. */
 enum store_answer {
 	STORE_OK = 1,
-	STORE_LOST,      /* the fence is not the row's any more */
+	STORE_LOST, /* the fence is not the row's any more */
 	STORE_CREATED,
-	STORE_SAME,      /* this very thing happened before */
-	STORE_CONFLICT,  /* same idempotency key, other arguments */
-	STORE_LIMIT,     /* the principal's ceiling */
+	STORE_SAME,     /* this very thing happened before */
+	STORE_CONFLICT, /* same idempotency key, other arguments */
+	STORE_LIMIT,    /* the principal's ceiling */
 	STORE_PARKED,
-	STORE_GO_ON,     /* answers came first: load them and go on, still held */
+	STORE_GO_ON, /* answers came first: load them and go on, still held */
 	STORE_ACCEPTED,
-	STORE_ALREADY,   /* answered before, differently */
+	STORE_ALREADY, /* answered before, differently */
 	STORE_NOT_OPEN,
-	STORE_REASKED,   /* did not fit; asked again under a new key */
+	STORE_REASKED, /* did not fit; asked again under a new key */
 	STORE_CANCELLED_NOW,
-	STORE_ENDED,     /* it had ended before */
-	STORE_NO_SUCH,   /* unknown, or another principal's: no difference */
+	STORE_ENDED,   /* it had ended before */
+	STORE_NO_SUCH, /* unknown, or another principal's: no difference */
 	STORE_STORED,
 	STORE_EARLIER,
 	STORE_CHANGED_MEANWHILE
 };
 
 enum store_input_kind { /* frozen */
-	STORE_INPUT_FORM = 1,
-	STORE_INPUT_URL = 2,
-	STORE_INPUT_SAMPLING = 3,
-	STORE_INPUT_ROOTS = 4
+			STORE_INPUT_FORM = 1,
+			STORE_INPUT_URL = 2,
+			STORE_INPUT_SAMPLING = 3,
+			STORE_INPUT_ROOTS = 4
 };
 enum store_input_state { /* frozen */
-	STORE_INPUT_OPEN = 1,
-	STORE_INPUT_ANSWERED = 2,
-	STORE_INPUT_EXPIRED = 3,  /* its deadline passed; the handler decides */
-	STORE_INPUT_WITHDRAWN = 4 /* dropped, superseded, or the task ended */
+			 STORE_INPUT_OPEN = 1,
+			 STORE_INPUT_ANSWERED = 2,
+			 STORE_INPUT_EXPIRED = 3, /* its deadline passed; the
+						     handler decides */
+			 STORE_INPUT_WITHDRAWN =
+				 4 /* dropped, superseded, or the task ended */
 };
 
 /* A question that a claim wants open. */
 struct store_ask {
-	const char *key;     /* the handler's */
+	const char *key; /* the handler's */
 	enum store_input_kind kind;
 	const char *request; /* JSON text: {"method":..,"params":{..}} */
 	int64_t deadline_ms; /* from now; 0: none */
 };
 
 struct store_answer_in {
-	const char *wire_key; /* as published: the key, or key~2, key~3 ... */
-	const char *answer;   /* JSON text of the client's result */
-	bool misfit;          /* did not fit its schema: ask again, new key */
+	const char *wire_key;  /* as published: the key, or key~2, key~3 ... */
+	const char *answer;    /* JSON text of the client's result */
+	bool misfit;           /* did not fit its schema: ask again, new key */
 	enum store_answer ret; /* ACCEPTED SAME ALREADY NOT_OPEN REASKED */
 };
 
@@ -150,24 +156,28 @@ struct store_create {
 	enum store_flow flow;
 	const char *args;        /* JSON text */
 	const char *args_digest; /* printable */
-	const char *caller;      /* JSON text: era, capabilities, trace context */
-	const char *idem_key;    /* may be NULL; per principal */
-	const char *chain_id;    /* may be NULL; unique */
-	int64_t ttl_ms;          /* while it lives; -1: none */
-	int64_t retention_ms;    /* after its end */
-	int64_t abandon_ms;      /* abandoned unless delivered or waited on within; -1: never */
-	int64_t waiting_ms;      /* >0: the creating request waits this long (a JOIN) */
-	int64_t grace_ms;        /* added to waits, and begun when the last leaves */
-	bool goes_on;            /* a closed connection does not end it */
-	bool claim;              /* claim at once for this instance */
-	int64_t max_live;        /* the principal's ceiling of tasks not ended */
+	const char *caller;   /* JSON text: era, capabilities, trace context */
+	const char *idem_key; /* may be NULL; per principal */
+	const char *chain_id; /* may be NULL; unique */
+	int64_t ttl_ms;       /* while it lives; -1: none */
+	int64_t retention_ms; /* after its end */
+	int64_t abandon_ms;   /* abandoned unless delivered or waited on within;
+				 -1: never */
+	int64_t waiting_ms; /* >0: the creating request waits this long (a JOIN)
+			     */
+	int64_t grace_ms;   /* added to waits, and begun when the last leaves */
+	bool goes_on;       /* a closed connection does not end it */
+	bool claim;         /* claim at once for this instance */
+	int64_t max_live;   /* the principal's ceiling of tasks not ended */
 	const struct store_step_in *steps; /* carried over by persist */
 	size_t nsteps;
-	const struct store_ask *answered_asks; /* questions with their answers, */
-	const char *const *answers;            /* carried over by persist */
+	const struct store_ask
+		*answered_asks;     /* questions with their answers, */
+	const char *const *answers; /* carried over by persist */
 	size_t nanswered;
 	/* out */
-	struct store_fence ret_fence; /* task always; epoch, claim when claimed */
+	struct store_fence
+		ret_fence; /* task always; epoch, claim when claimed */
 	char ret_token[STORE_TOKEN_BYTES]; /* the earlier task's on SAME */
 	enum store_flow ret_flow;
 	enum store_state ret_state;
@@ -246,7 +256,12 @@ struct store_finish {
 	const char *status;     /* may be NULL */
 };
 
-enum store_release_why { STORE_RELEASE_YIELD = 1, STORE_RELEASE_DRAIN, STORE_RELEASE_NO_WORKER, STORE_RELEASE_CRASH };
+enum store_release_why {
+	STORE_RELEASE_YIELD = 1,
+	STORE_RELEASE_DRAIN,
+	STORE_RELEASE_NO_WORKER,
+	STORE_RELEASE_CRASH
+};
 /* release: RUNNING to READY. OK, LOST. CRASH counts; LIMIT_CRASHES in a row
  * without a step or a park between them is FAILED. */
 struct store_release {
@@ -264,10 +279,13 @@ struct store_cancel {
 };
 
 enum store_touch_what {
-	STORE_TOUCH_DELIVERED = 1, /* the handle left whole: abandoned after @ms; -1: never */
-	STORE_TOUCH_JOIN,          /* one more waits, for at most @ms */
-	STORE_TOUCH_LEAVE,         /* one left with an answer: abandoned after @ms; -1 never */
-	STORE_TOUCH_GONE           /* one's connection closed: when it was the last, the grace begins */
+	STORE_TOUCH_DELIVERED =
+		1, /* the handle left whole: abandoned after @ms; -1: never */
+	STORE_TOUCH_JOIN,  /* one more waits, for at most @ms */
+	STORE_TOUCH_LEAVE, /* one left with an answer: abandoned after @ms; -1
+			      never */
+	STORE_TOUCH_GONE   /* one's connection closed: when it was the last, the
+			      grace begins */
 };
 /* touch: OK, ENDED, NO_SUCH. */
 struct store_touch {
@@ -278,8 +296,9 @@ struct store_touch {
 
 /* consume: first one wins. STORED, EARLIER (ret_outcome: malloc()ed). */
 struct store_consume {
-	const char *id; /* <= 128 bytes */
-	const char *digest; /* what it was for; EARLIER with another digest: CONFLICT */
+	const char *id;      /* <= 128 bytes */
+	const char *digest;  /* what it was for; EARLIER with another digest:
+				CONFLICT */
 	const char *outcome; /* JSON text */
 	int64_t keep_ms;
 	char *ret_outcome;
@@ -293,11 +312,14 @@ struct store_reap {
 };
 
 enum store_sweep_kind {
-	STORE_SWEEP_ABANDONED = 1, /* abandon_at passed, nobody waits: CANCELLED */
-	STORE_SWEEP_EXPIRED,       /* TTL passed; not RUNNING, no unseen answer: FAILED */
-	STORE_SWEEP_ENDED,         /* past retention: deleted with all it owns */
-	STORE_SWEEP_CONSUMED,      /* consumed ids past keep_ms: deleted */
-	STORE_SWEEP_INSTANCES      /* rows of dead instances without claims: deleted */
+	STORE_SWEEP_ABANDONED =
+		1,            /* abandon_at passed, nobody waits: CANCELLED */
+	STORE_SWEEP_EXPIRED,  /* TTL passed; not RUNNING, no unseen answer:
+				 FAILED */
+	STORE_SWEEP_ENDED,    /* past retention: deleted with all it owns */
+	STORE_SWEEP_CONSUMED, /* consumed ids past keep_ms: deleted */
+	STORE_SWEEP_INSTANCES /* rows of dead instances without claims: deleted
+			       */
 };
 /* sweep: at most @rows rows or LIMIT_SWEEP_MS. OK. */
 struct store_sweep {
@@ -307,7 +329,12 @@ struct store_sweep {
 	bool ret_more;
 };
 
-enum store_move { STORE_STEER_CANCEL = 1, STORE_STEER_EXPIRE_INPUTS, STORE_STEER_ANSWER, STORE_STEER_RETRY };
+enum store_move {
+	STORE_STEER_CANCEL = 1,
+	STORE_STEER_EXPIRE_INPUTS,
+	STORE_STEER_ANSWER,
+	STORE_STEER_RETRY
+};
 /* steer: an operator's move with the state and epoch seen. OK, NO_SUCH, ENDED,
  * CHANGED_MEANWHILE. EXPIRE_INPUTS: open questions become EXPIRED, READY. */
 struct store_steer {
@@ -322,8 +349,11 @@ struct store_steer {
 /* key: OK. Inserts the candidate when the ring is empty (or @rotate), then
  * tells the whole ring, newest first. */
 #define STORE_KEY_BYTES 32
-#define STORE_KEYS_MAX 8
-struct store_key { char kid[16]; unsigned char key[STORE_KEY_BYTES]; };
+#define STORE_KEYS_MAX  8
+struct store_key {
+	char kid[16];
+	unsigned char key[STORE_KEY_BYTES];
+};
 struct store_key_op {
 	struct store_key candidate;
 	bool rotate;
@@ -365,7 +395,8 @@ struct store_op {
 struct store; /* one per process and database */
 
 /* Zeroes, draws the id, sets the deadline @timeout_ms from now. */
-void store_op_init(struct store_op *op, enum store_op_kind kind, int64_t timeout_ms);
+void store_op_init(struct store_op *op, enum store_op_kind kind,
+		   int64_t timeout_ms);
 /* Queues it; never blocks on I/O. The callback always comes, once. */
 void store_submit(struct store *s, struct store_op *op);
 /* Submits and waits (op->done and op->user are the store's meanwhile).
@@ -374,24 +405,27 @@ enum bide_rc store_run(struct store *s, struct store_op *op);
 
 /* ---- opening ---- */
 struct store_options {
-	const char *url;       /* path or sqlite:path */
-	bool read_only;        /* the operator's looks: no writer, no gate */
-	bool create;           /* make the file when missing */
-	bool migrate;          /* apply what is missing; else BIDE_CONFLICT */
+	const char *url; /* path or sqlite:path */
+	bool read_only;  /* the operator's looks: no writer, no gate */
+	bool create;     /* make the file when missing */
+	bool migrate;    /* apply what is missing; else BIDE_CONFLICT */
 	int64_t lease_ms;
-	int64_t poll_ms;       /* the slow poll behind the bell */
+	int64_t poll_ms; /* the slow poll behind the bell */
 	bool break_frozen_holder;
 };
 /* Errors are for the operator and say what to do. Network file systems, newer
  * databases, other applications' files, wrong modes: refused here. */
-enum bide_rc store_open(const struct store_options *opt, struct store **ret, struct bide_error *reterr) BIDE_NODISCARD;
+enum bide_rc store_open(const struct store_options *opt, struct store **ret,
+			struct bide_error *reterr) BIDE_NODISCARD;
 /* Stops accepting, runs what is queued for at most @grace_ms, leaves. */
 void store_close(struct store *s, int64_t grace_ms);
 
 /* Joins as an instance: takes a number that is never reused, starts the
  * heartbeat, the bell and the watch over peers (which reaps the dead by
  * itself). @tools: what this instance can run (claims ask for these only). */
-enum bide_rc store_join(struct store *s, const char *const *tools, size_t ntools, const char *name, struct bide_error *reterr) BIDE_NODISCARD;
+enum bide_rc store_join(struct store *s, const char *const *tools,
+			size_t ntools, const char *name,
+			struct bide_error *reterr) BIDE_NODISCARD;
 int64_t store_instance(const struct store *s); /* 0 before join */
 /* How many workers are idle here now, for those who ring. Any thread, cheap. */
 void store_set_idle(struct store *s, int idle);
@@ -410,8 +444,10 @@ const char *store_name(struct store *s); /* database id: random, made once */
  * thread of the store: be brief.
  */
 enum store_signal { STORE_SIGNAL_TASK = 1, STORE_SIGNAL_WORK = 2 };
-typedef void (*store_watch_fn)(void *user, enum store_signal what, int64_t task);
-void store_watch(struct store *s, store_watch_fn fn, void *user); /* once, before join */
+typedef void (*store_watch_fn)(void *user, enum store_signal what,
+			       int64_t task);
+void store_watch(struct store *s, store_watch_fn fn,
+		 void *user); /* once, before join */
 /* Interest in one task, counted: peers ring this instance for it. */
 void store_interest_add(struct store *s, int64_t task);
 void store_interest_drop(struct store *s, int64_t task);
@@ -427,9 +463,26 @@ struct store_input {
 	char *by;
 	int64_t asked_ms, answered_ms, deadline_ms;
 };
-struct store_step_row { char *key; char *result; int64_t at_ms; int64_t epoch; };
-struct store_log_row { int64_t seq; int level; char *logger; char *data; };
-struct store_event { int64_t seq; int64_t at_ms; const char *kind; int64_t instance; int64_t epoch; char *detail; };
+struct store_step_row {
+	char *key;
+	char *result;
+	int64_t at_ms;
+	int64_t epoch;
+};
+struct store_log_row {
+	int64_t seq;
+	int level;
+	char *logger;
+	char *data;
+};
+struct store_event {
+	int64_t seq;
+	int64_t at_ms;
+	const char *kind;
+	int64_t instance;
+	int64_t epoch;
+	char *detail;
+};
 struct store_task {
 	int64_t id;
 	char token[STORE_TOKEN_BYTES];
@@ -440,19 +493,23 @@ struct store_task {
 	int open, unseen, claims, crashes, waiters;
 	bool goes_on;
 	int64_t created_ms, updated_ms, ended_ms; /* 0: not yet */
-	int64_t ttl_ms;      /* as announced now; -1: null */
+	int64_t ttl_ms;                    /* as announced now; -1: null */
 	int64_t wake_at_ms, abandon_at_ms; /* 0: none */
-	int64_t version;     /* rises with every change a caller can see */
+	int64_t version;        /* rises with every change a caller can see */
 	double progress, total; /* NAN: none */
 	char *progress_message, *status;
 	char *caller;
 	char *args;    /* with STORE_GET_ARGS */
 	char *payload; /* result or error; with STORE_GET_PAYLOAD */
 	char *chain_id, *idem_key;
-	struct store_input *inputs; size_t ninputs; /* open ones, or all */
-	struct store_step_row *steps; size_t nsteps;
-	struct store_log_row *logs; size_t nlogs;
-	struct store_event *events; size_t nevents;
+	struct store_input *inputs;
+	size_t ninputs; /* open ones, or all */
+	struct store_step_row *steps;
+	size_t nsteps;
+	struct store_log_row *logs;
+	size_t nlogs;
+	struct store_event *events;
+	size_t nevents;
 };
 enum store_get {
 	STORE_GET_PAYLOAD = 1,
@@ -466,13 +523,19 @@ enum store_get {
 };
 /* By public id; @principal NULL: the operator. NOT_FOUND for unknown ids and
  * for other principals' alike, in the same time. */
-enum bide_rc store_get(struct store *s, const char *token, const char *principal, unsigned what, int64_t logs_after, struct store_task **ret);
-enum bide_rc store_get_id(struct store *s, int64_t task, unsigned what, int64_t logs_after, struct store_task **ret);
+enum bide_rc store_get(struct store *s, const char *token,
+		       const char *principal, unsigned what, int64_t logs_after,
+		       struct store_task **ret);
+enum bide_rc store_get_id(struct store *s, int64_t task, unsigned what,
+			  int64_t logs_after, struct store_task **ret);
 void store_task_free(struct store_task *t);
 /* By idempotency key. */
-enum bide_rc store_find_idem(struct store *s, const char *principal, const char *idem_key, struct store_task **ret);
-enum bide_rc store_find_chain(struct store *s, const char *chain_id, struct store_task **ret);
-enum bide_rc store_consumed(struct store *s, const char *id, char **ret_digest, char **ret_outcome);
+enum bide_rc store_find_idem(struct store *s, const char *principal,
+			     const char *idem_key, struct store_task **ret);
+enum bide_rc store_find_chain(struct store *s, const char *chain_id,
+			      struct store_task **ret);
+enum bide_rc store_consumed(struct store *s, const char *id, char **ret_digest,
+			    char **ret_outcome);
 
 struct store_filter {
 	unsigned states;       /* bits 1 << state; 0: all */
@@ -480,20 +543,39 @@ struct store_filter {
 	const char *principal; /* NULL: any */
 	int64_t before_id;     /* keyset: ids below; 0: from the newest */
 	size_t limit;
-	unsigned what;         /* store_get flags */
+	unsigned what; /* store_get flags */
 };
-enum bide_rc store_list(struct store *s, const struct store_filter *f, struct store_task ***ret, size_t *ret_n);
+enum bide_rc store_list(struct store *s, const struct store_filter *f,
+			struct store_task ***ret, size_t *ret_n);
 void store_list_free(struct store_task **list, size_t n);
-struct store_counts { int64_t by_state[8]; int64_t questions_open; int64_t oldest_ready_ms; };
+struct store_counts {
+	int64_t by_state[8];
+	int64_t questions_open;
+	int64_t oldest_ready_ms;
+};
 enum bide_rc store_count(struct store *s, struct store_counts *ret);
-struct store_peer { int64_t number; char name[64]; int64_t pid; bool alive; bool draining; bool self; int64_t lease_left_ms; int64_t joined_ms; int64_t claims; };
-enum bide_rc store_peers(struct store *s, struct store_peer **ret, size_t *ret_n); /* free() */
+struct store_peer {
+	int64_t number;
+	char name[64];
+	int64_t pid;
+	bool alive;
+	bool draining;
+	bool self;
+	int64_t lease_left_ms;
+	int64_t joined_ms;
+	int64_t claims;
+};
+enum bide_rc store_peers(struct store *s, struct store_peer **ret,
+			 size_t *ret_n); /* free() */
 
 /* ---- state of the store ---- */
-/* BIDE_OK, or why it should get no traffic (text for the operator). Never blocks. */
+/* BIDE_OK, or why it should get no traffic (text for the operator). Never
+ * blocks. */
 enum bide_rc store_ready(struct store *s, struct bide_error *why);
 /* For doctor: calls @say for each line; false when something is wrong. */
-bool store_check(const struct store_options *opt, void (*say)(void *user, bool good, const char *line), void *user);
+bool store_check(const struct store_options *opt,
+		 void (*say)(void *user, bool good, const char *line),
+		 void *user);
 /*
  * A copy of the database as it is at one moment, while instances run: whole,
  * synced, mode 0600 (it holds the keys of requestState). @path must not exist.
@@ -502,5 +584,6 @@ bool store_check(const struct store_options *opt, void (*say)(void *user, bool g
  */
 enum bide_rc store_backup(const struct store_options *opt, const char *path,
 			  struct bide_error *reterr) BIDE_NODISCARD;
-enum bide_rc store_migrate(const struct store_options *opt, int *ret_from, int *ret_to, struct bide_error *reterr);
+enum bide_rc store_migrate(const struct store_options *opt, int *ret_from,
+			   int *ret_to, struct bide_error *reterr);
 #endif

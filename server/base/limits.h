@@ -14,10 +14,11 @@
 #define LIMIT_WAITS_PER_PRINCIPAL     1000 /* (option) */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
 #define LIMIT_TASK_IDS_PER_LISTEN     1000
-#define LIMIT_STREAM_QUEUE_BYTES      (1024 * 1024) /* unsent bytes of one stream \
-						     */
-#define LIMIT_REQUEST_STATE_BYTES   (16 * 1024)     /* (option) sealed text */
-#define LIMIT_TASKS_PER_PRINCIPAL   10000           /* (option) not ended */
+#define LIMIT_STREAM_QUEUE_BYTES                                               \
+	(1024 * 1024)                           /* unsent bytes of one stream  \
+						 */
+#define LIMIT_REQUEST_STATE_BYTES   (16 * 1024) /* (option) sealed text */
+#define LIMIT_TASKS_PER_PRINCIPAL   10000       /* (option) not ended */
 #define LIMIT_RESULT_BYTES          (4 * 1024 * 1024) /* a handler's result */
 #define LIMIT_STEP_BYTES            (1024 * 1024)     /* one step's result */
 #define LIMIT_STEPS_PER_TASK        100000

@@ -22,7 +22,7 @@ void thread_join(struct thread *t); /* accepts one that never started */
 
 /* Ranks, taken upward only. */
 enum mutex_rank {
-	RANK_PROTOCOL = 8, /* protocol: one request's stream */
+	RANK_PROTOCOL = 8,  /* protocol: one request's stream */
 	RANK_HTTP = 10,     /* transport: one connection */
 	RANK_HTTP_SET = 12, /* transport: the set of waiting connections */
 	RANK_DISPATCH = 20,

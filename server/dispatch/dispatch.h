@@ -126,7 +126,7 @@ struct dispatch_options {
 	int state_rounds;
 	bool wait_for_task;
 	size_t max_waits_per_principal;
-	bool reenter;              /* debug-reenter, for ephemeral calls */
+	bool reenter; /* debug-reenter, for ephemeral calls */
 };
 /* Registers the dispatcher's own tools (wait_for_task), listed last. Called by
  * the top once, before anything is started, when wait_for_task is on. */

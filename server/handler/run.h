@@ -107,8 +107,9 @@ void run_cancel(struct bide_call *c,
 void run_set_caller(struct bide_call *c, const struct caller *caller);
 
 /* ---- the record, between entries ---- */
-/* All that stand, in the order asked. While the handler runs, those asked_now and
- * not refused are open; once it awaits or sleeps, what it dropped is gone. */
+/* All that stand, in the order asked. While the handler runs, those asked_now
+ * and not refused are open; once it awaits or sleeps, what it dropped is gone.
+ */
 size_t run_questions(const struct bide_call *c,
 		     const struct run_question **ret);
 /* The open ones as an inputRequests object: JSON text appended to @out; count

@@ -65,7 +65,7 @@ struct engine_create {
 	char token[STORE_TOKEN_BYTES];
 	enum store_flow ret_flow;
 	int64_t created_ms; /* of the task; CREATED and SAME */
-	void *priv; /* the engine's */
+	void *priv;         /* the engine's */
 };
 void engine_create_task(struct engine *e, struct engine_create *c);
 /* A cancel was committed (locally or elsewhere): tell the handler if it runs

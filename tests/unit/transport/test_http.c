@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/client.h"
-#include "lib/fake.h"
+#include "tests/unit/transport/lib/client.h"
+#include "tests/unit/transport/lib/fake.h"
 #include "server/base/metrics.h"
 
 /* ---- starting ---- */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/client.h"
-#include "lib/fake.h"
+#include "tests/unit/transport/lib/client.h"
+#include "tests/unit/transport/lib/fake.h"
 
 #define JSON_TYPE "Content-Type: application/json\r\n"
 

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "lib/client.h"
-#include "lib/fake.h"
+#include "tests/unit/transport/lib/client.h"
+#include "tests/unit/transport/lib/fake.h"
 #include "server/base/clock.h"
 #include "server/base/metrics.h"
 #include "server/base/thread.h"

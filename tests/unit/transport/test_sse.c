@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/client.h"
-#include "lib/fake.h"
+#include "tests/unit/transport/lib/client.h"
+#include "tests/unit/transport/lib/fake.h"
 #include "server/base/limits.h"
 #include "server/base/thread.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "client.h"
+#include "tests/unit/transport/lib/client.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

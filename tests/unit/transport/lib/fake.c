@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fake.h"
+#include "tests/unit/transport/lib/fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
