@@ -24,7 +24,6 @@
 #include "tests/e2e/lib/testclock.h"
 
 #define ELICIT    "test_input_required_result_elicitation"
-#define HOUR_MS   3600000
 #define MINUTE_MS 60000
 #define AT_ONCE   8
 
@@ -576,61 +575,6 @@ static void test_task_id__is_the_same_in_every_entry(void **unused)
 	scratch_free(s);
 }
 
-/* ---- time ---- */
-/* No time limit of its own, so none is put on it; what is kept of it is
- * counted from its end. */
-static void test_running__is_never_evicted(void **unused)
-{
-	struct scratch *s = scratch_new();
-	struct testclock *k = testclock_new(s);
-	const char *const args[] = {"--test-clock", k->path, "--sweep-interval",
-				    "20", NULL};
-	struct server *v = server_start(s, args);
-	struct ask a = as(v, NULL, CAN_TASKS);
-	struct reply *r;
-	char id[64], other[64];
-
-	(void)unused;
-	create(&a, "busy", json_pack("{s:i}", "ms", 700), id);
-	assert_true(until_effect(s, " begin"));
-	testclock_forward(k, 48LL * HOUR_MS);
-	/* by its end, the sweeper has been round */
-	create(&a, "two_step", NULL, other);
-	awaits(&a, other, "completed");
-	r = task_do(&a, "tasks/get", id, NULL);
-	assert_string_equal(task_status(r), "working");
-	assert_true(json_is_null(json_object_get(result(r), "ttlMs")));
-	reply_free(r);
-	r = task_await(&a, id, "completed");
-	assert_non_null(r);
-	/* from createdAt to the end of what is kept */
-	assert_true(json_integer_value(json_object_get(result(r), "ttlMs")) >
-		    48LL * HOUR_MS);
-	reply_free(r);
-	testclock_forward(k, 50 * MINUTE_MS);
-	create(&a, "two_step", NULL, other);
-	awaits(&a, other, "completed");
-	r = task_do(&a, "tasks/get", id, NULL);
-	assert_string_equal(task_status(r), "completed");
-	reply_free(r);
-	testclock_forward(k, 20 * MINUTE_MS);
-	for (int i = 0; i < 3000; i++) {
-		const struct timespec nap = {0, 10 * 1000 * 1000};
-		bool gone;
-
-		r = task_do(&a, "tasks/get", id, NULL);
-		gone = error_code(r) == -32602;
-		reply_free(r);
-		if (gone)
-			break;
-		assert_true(i < 2999);
-		(void)nanosleep(&nap, NULL);
-	}
-	server_free(v);
-	testclock_free(k);
-	scratch_free(s);
-}
-
 /* ---- those who go away ---- */
 /* Told of its task, the client's connection may close: the task goes on. */
 static void test_gone__a_task_of_the_extension_goes_on(void **unused)
@@ -765,7 +709,6 @@ int main(void)
 		cmocka_unit_test(
 			test_answer__that_was_acknowledged_is_acted_on),
 		cmocka_unit_test(test_task_id__is_the_same_in_every_entry),
-		cmocka_unit_test(test_running__is_never_evicted),
 		cmocka_unit_test(test_gone__a_task_of_the_extension_goes_on),
 		cmocka_unit_test(test_gone__who_comes_back_keeps_it),
 		cmocka_unit_test(test_gone__before_it_was_told_ends_it),
