@@ -140,6 +140,7 @@ static void engine_free(struct engine *e)
 	pool_free(e->calls);
 	wake_free(e->wake);
 	cond_fini(&e->changed);
+	cond_fini(&e->ending);
 	cond_fini(&e->kick);
 	mutex_fini(&e->lock);
 	free(e);
@@ -157,6 +158,7 @@ static struct engine *engine_new(const struct engine_options *opt)
 	e->store = opt->store;
 	mutex_init(&e->lock, RANK_ENGINE);
 	cond_init(&e->kick);
+	cond_init(&e->ending);
 	cond_init(&e->changed);
 	e->idle = e->opt.task_workers;
 	e->claims.wanted = true;
@@ -286,6 +288,7 @@ void engine_drain(struct engine *e)
 	mutex_lock(&e->lock);
 	store_set_idle(e->store, 0);
 	engine_kick_locked(e);
+	cond_broadcast(&e->ending);
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 }
@@ -331,6 +334,7 @@ void engine_stop(struct engine *e)
 	mutex_lock(&e->lock);
 	e->stopping = true;
 	engine_kick_locked(e);
+	cond_broadcast(&e->ending);
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 	thread_join(&e->thread);

@@ -136,6 +136,7 @@ struct engine {
 
 	struct mutex lock;   /* RANK_ENGINE: all below, and the works' part */
 	struct cond kick;    /* for the engine's thread */
+	struct cond ending;  /* for the sweeper: it stops or drains */
 	struct cond changed; /* for all others */
 	bool stopping, kicked;
 	struct work *works;

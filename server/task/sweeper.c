@@ -30,7 +30,7 @@ static bool rest(struct engine *e, int64_t ms)
 	mutex_lock(&e->lock);
 	for (; !e->stopping && !atomic_load(&e->draining) && now < until;
 	     now = clock_boot_ms())
-		cond_wait_ms(&e->changed, &e->lock, until - now);
+		cond_wait_ms(&e->ending, &e->lock, until - now);
 	go = !e->stopping && !atomic_load(&e->draining);
 	mutex_unlock(&e->lock);
 	return go;
