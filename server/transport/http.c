@@ -281,6 +281,24 @@ static void free_http(struct http *h)
 	free(h);
 }
 
+static enum bide_rc check_path(const struct http_options *o,
+			       struct bide_error *reterr)
+{
+	if (o->path[0] != '/' || !http_door_target(o->path) ||
+	    strpbrk(o->path, "?#%") != NULL)
+		return error_set(reterr, BIDE_INVALID,
+				 "path \"%s\": expected /NAME, without blanks "
+				 "and escapes",
+				 o->path);
+	for (size_t i = 0; i < o->npages; i++)
+		if (strcmp(o->pages[i].path, o->path) == 0)
+			return error_set(reterr, BIDE_INVALID,
+					 "path %s: that is a page of this "
+					 "server already: choose another",
+					 o->path);
+	return BIDE_OK;
+}
+
 static enum bide_rc start(struct http *h, const struct http_options *opt,
 			  struct bide_error *reterr)
 {
@@ -289,6 +307,9 @@ static enum bide_rc start(struct http *h, const struct http_options *opt,
 
 	if (!own_options(h, opt))
 		return BIDE_NOMEM;
+	rc = check_path(&h->opt, reterr);
+	if (rc != BIDE_OK)
+		return rc;
 	rc = http_listen(h->opt.listen, (int)h->opt.idle_timeout_ms, &addr,
 			 &h->listen_fd, reterr);
 	if (rc != BIDE_OK)

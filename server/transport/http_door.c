@@ -280,11 +280,16 @@ static enum MHD_Result each(void *cls, enum MHD_ValueKind kind, const char *key,
 }
 
 /* ---- the whole head ---- */
-/* Between two blanks: no blank of its own, no control character. */
+/*
+ * Between two blanks: no blank of its own, no control character. A NUL that is
+ * encoded would end the path where libmicrohttpd decodes it, so that what a
+ * proxy took for another path were this one.
+ */
 bool http_door_target(const char *target)
 {
 	for (; *target != '\0'; target++)
-		if (*target <= ' ' || *target == 0x7f)
+		if (*target <= ' ' || *target == 0x7f ||
+		    strncmp(target, "%00", 3) == 0)
 			return false;
 	return true;
 }

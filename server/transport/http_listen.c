@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,6 +38,8 @@ static bool split(const char *listen, char *host, size_t host_cap, char *port,
 	    colon[1] == '\0' ||
 	    strspn(colon + 1, "0123456789") != strlen(colon + 1))
 		return false;
+	if (strtoul(colon + 1, NULL, 10) > UINT16_MAX)
+		return false; /* getaddrinfo(3) would cut it to 16 bits */
 	memcpy(host, listen, len);
 	host[len] = '\0';
 	(void)snprintf(port, port_cap, "%s", colon + 1);

@@ -45,6 +45,8 @@ static void test_listen__says_what_is_wrong(void **state)
 		{"127.0.0.1", "expected ADDR:PORT"},
 		{"127.0.0.1:", "expected ADDR:PORT"},
 		{"127.0.0.1:http", "expected ADDR:PORT"},
+		{"127.0.0.1:65536", "expected ADDR:PORT"},
+		{"127.0.0.1:99999", "expected ADDR:PORT"},
 		{"::1:8585", "expected ADDR:PORT"},
 		{"[::1:8585", "expected ADDR:PORT"},
 		{"192.0.2.1:0", "listen 192.0.2.1:0: "}, /* not ours */
@@ -61,6 +63,27 @@ static void test_listen__says_what_is_wrong(void **state)
 		assert_null(h);
 		if (strstr(err.text, rows[i].text) == NULL)
 			fail_msg("row %zu: %s", i, err.text);
+	}
+}
+
+static void test_path__one_that_nobody_could_ask_for_is_refused(void **state)
+{
+	static const char *const paths[] = {
+		"", "mcp", "/a b", "/mcp?x", "/mcp#x", "/%6dcp", "/healthz"};
+	const struct http_page page = {"/healthz", "text/plain", NULL, NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct http_options o = base_options("127.0.0.1:0");
+		struct bide_error err = {0};
+		struct http *h = NULL;
+
+		o.path = paths[i];
+		o.pages = &page;
+		o.npages = 1;
+		assert_int_equal(http_start(&o, &h, &err), BIDE_INVALID);
+		assert_null(h);
+		assert_non_null(strstr(err.text, "path "));
 	}
 }
 
@@ -383,6 +406,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_listen__says_what_is_wrong),
+		cmocka_unit_test(
+			test_path__one_that_nobody_could_ask_for_is_refused),
 		cmocka_unit_test(test_listen__says_that_the_address_is_in_use),
 		cmocka_unit_test(test_everywhere__takes_an_identity_or_a_word),
 		cmocka_unit_test(test_v6__has_a_bracketed_url),

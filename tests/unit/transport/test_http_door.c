@@ -106,6 +106,8 @@ static const struct row rows[] = {
 	 "POST /mcp?x y HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, 0},
 	{"a tab in the target",
 	 "POST /mcp?x\ty HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, 0},
+	{"an encoded NUL in the target",
+	 "POST /mcp%00/x HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, 0},
 	{"no version", "POST /mcp\r\n\r\n", 400, 0},
 	{"HTTP/2.0", "POST /mcp HTTP/2.0\r\nHost: localhost\r\n\r\n", 505, 0},
 	{"a method that is no token",
