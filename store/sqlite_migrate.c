@@ -111,6 +111,11 @@ enum bide_rc migrate_check(struct sql *c, const char *path, int *ret_version,
 				 "%s is another application's database "
 				 "(application_id %lld): choose another path",
 				 path, (long long)app);
+	if (version < 0)
+		return error_set(reterr, BIDE_INVALID,
+				 "%s is of schema %lld, which no program "
+				 "makes: restore a backup",
+				 path, (long long)version);
 	if (version > MIGRATIONS)
 		return error_set(reterr, BIDE_CONFLICT,
 				 "%s is of schema %lld, this program knows "

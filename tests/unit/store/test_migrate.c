@@ -155,6 +155,8 @@ static void test_open__refuses_a_newer_database(void **state)
 	assert_int_equal(try_open(c, &err), BIDE_OK);
 	sql(c, "PRAGMA user_version = 999");
 	refused(c, BIDE_CONFLICT, "newer program");
+	sql(c, "PRAGMA user_version = -1");
+	refused(c, BIDE_INVALID, "schema -1");
 }
 
 static void test_open__refuses_an_edited_migration(void **state)
