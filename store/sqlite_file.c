@@ -160,6 +160,26 @@ enum bide_rc file_locate(const struct store_options *opt,
 	return BIDE_OK;
 }
 
+void file_remember(struct store *s)
+{
+	struct stat st;
+
+	if (stat(s->path, &st) == 0) {
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
+	}
+}
+
+/* SQLite would go on with a file that has no name, and nobody finds again what
+ * was committed to it. */
+bool file_is_there(const struct store *s)
+{
+	struct stat st;
+
+	return stat(s->path, &st) == 0 && st.st_dev == s->dev &&
+	       st.st_ino == s->ino;
+}
+
 /*
  * Made by hand, for SQLite would make it readable to all. Only a missing file
  * is opened here: closing a descriptor of one that SQLite has open in this

@@ -51,6 +51,10 @@ enum bide_rc store_ready(struct store *s, struct bide_error *why)
 	struct store_health *h = &s->health;
 	enum bide_rc rc = BIDE_OK;
 
+	/* An idle instance would not notice by writing. */
+	if (!s->read_only && !file_is_there(s))
+		return error_set(why, BIDE_IO,
+				 "the database cannot be written: " FILE_GONE);
 	mutex_lock(&h->lock);
 	if (h->gate_stuck)
 		rc = error_set(why, BIDE_BUSY, "the write gate is not free: %s",

@@ -64,6 +64,7 @@ static enum bide_rc open_in_gate(struct store *s,
 	enum bide_rc rc;
 
 	rc = sql_open(&s->w, s->path, SQLITE_OPEN_READWRITE, reterr);
+	file_remember(s);
 	if (rc == BIDE_OK)
 		rc = put_in_order(s, opt->create, opt->migrate, reterr);
 	if (rc == BIDE_OK && sql_exec(&s->w, "PRAGMA cache_size = -16000") < 0)

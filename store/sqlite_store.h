@@ -2,6 +2,7 @@
 #ifndef STORE_SQLITE_STORE_H
 #define STORE_SQLITE_STORE_H
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "server/base/thread.h"
 #include "store/sqlite_gate.h"
@@ -43,6 +44,8 @@ struct store_interest {
 struct store {
 	/* constant after store_open() */
 	char *path; /* canonical */
+	dev_t dev;  /* which file that was; writers only */
+	ino_t ino;
 	char name[40];
 	bool read_only;
 	int64_t lease_ms, poll_ms;
@@ -105,6 +108,10 @@ struct store_file {
 enum bide_rc file_locate(const struct store_options *opt,
 			 struct store_file *ret, struct bide_error *reterr);
 enum bide_rc file_create(const char *path, struct bide_error *reterr);
+/* Whether the store's path still leads to the file that it opened. */
+void file_remember(struct store *s);
+bool file_is_there(const struct store *s);
+#define FILE_GONE "its file was removed or replaced: stop this program"
 /* NULL, or the name of the network file system with this statfs() magic. */
 const char *file_network_fs(unsigned long magic);
 

@@ -306,6 +306,11 @@ static void one_round(struct store *s, struct txn *t, int64_t gate_by)
 	/* A short deadline that passed says nothing of the gate. */
 	if (rc == BIDE_OK || clock_boot_us() - began_us >= STUCK_US)
 		health_gate(s, rc == BIDE_BUSY || rc == BIDE_IO, err.text);
+	if (rc == BIDE_OK && !file_is_there(s)) {
+		gate_leave(s->gate);
+		health_disk(s, true, FILE_GONE);
+		rc = BIDE_IO;
+	}
 	if (rc != BIDE_OK) {
 		mutex_lock(&s->lock);
 		late = queue_take_expired_locked(s);

@@ -347,6 +347,32 @@ static void test_gate__that_is_stuck_leaves_nothing_done(void **state)
 	assert_false(exists(x->s, "1"));
 }
 
+/* ---- a file that is gone ---- */
+
+static void test_file__that_was_taken_away_takes_nothing(void **state)
+{
+	struct fixture *x = *state;
+	char away[PATH_MAX];
+	struct bide_error why = {0};
+	struct store_op op;
+
+	make_task(x->s, "1");
+	snprintf(away, sizeof away, "%s.away", x->s->path);
+	assert_int_equal(rename(x->s->path, away), 0);
+	assert_int_equal(store_ready(x->s, &why), BIDE_IO);
+	assert_non_null(strstr(why.text, "removed or replaced"));
+	draw_create(&op, "2");
+	op.deadline_ms = clock_boot_ms() + 200;
+	assert_int_equal(store_run(x->s, &op), BIDE_BUSY);
+	assert_int_equal(op.outcome, STORE_NOT_DONE);
+	/* Back again: no harm was done. */
+	assert_int_equal(rename(away, x->s->path), 0);
+	make_task(x->s, "3");
+	assert_int_equal(store_ready(x->s, &why), BIDE_OK);
+	assert_true(exists(x->s, "1"));
+	assert_false(exists(x->s, "2"));
+}
+
 /* ---- the WAL stays bounded ---- */
 
 static void test_wal__is_checkpointed_as_it_grows(void **state)
@@ -433,6 +459,7 @@ int main(void)
 		test(test_commit__unknown_at_the_deadline),
 		test(test_commit__that_recovers_in_time_is_done),
 		test(test_gate__that_is_stuck_leaves_nothing_done),
+		test(test_file__that_was_taken_away_takes_nothing),
 		test(test_wal__is_checkpointed_as_it_grows),
 	};
 
