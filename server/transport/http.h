@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef TRANSPORT_HTTP_H
 #define TRANSPORT_HTTP_H
-#include <stdbool.h>
-#include <stdint.h>
 #include "bide/server.h"
 #include "server/base/buf.h"
 #include "server/protocol/protocol.h"
+#include <stdbool.h>
+#include <stdint.h>
 /*
  * Streamable HTTP over libmicrohttpd: the door (what is not one clear request
  * is refused), suspended connections for whoever waits, event streams,
  * deadlines, and who goes away. Knows nothing of JSON-RPC.
  */
-struct http_page { /* /healthz and its like: GET, answered on the transport thread */
+struct http_page { /* /healthz and its like: GET, answered on the transport
+		      thread */
 	const char *path;
 	const char *content_type;
 	int (*fn)(void *user, struct buf *body); /* the status */
@@ -19,24 +20,30 @@ struct http_page { /* /healthz and its like: GET, answered on the transport thre
 };
 struct http_options {
 	struct protocol *protocol;
-	const char *listen;          /* ADDR:PORT, [v6]:PORT */
-	const char *path;            /* of the MCP endpoint */
+	const char *listen;                    /* ADDR:PORT, [v6]:PORT */
+	const char *path;                      /* of the MCP endpoint */
 	const char *allow_origin, *allow_host; /* comma lists, * any */
-	bool allow_anonymous;        /* beyond loopback */
-	bide_identity_fn identity;   /* NULL: everyone is "" */
+	bool allow_anonymous;                  /* beyond loopback */
+	bide_identity_fn identity;             /* NULL: everyone is "" */
 	void *identity_user;
 	const struct http_page *pages;
 	size_t npages;
 	int threads;
 	size_t max_body;
 	int max_connections, max_suspended;
-	int64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms, keep_alive_ms;
+	int64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms,
+		keep_alive_ms;
 };
 struct http;
-enum bide_rc http_start(const struct http_options *opt, struct http **ret, struct bide_error *reterr) BIDE_NODISCARD;
-const char *http_url(const struct http *h); /* "http://127.0.0.1:8585/mcp" with the real port */
-void http_stop_accepting(struct http *h);   /* closes the listening socket; what is open goes on; idle kept-alive connections are closed */
+enum bide_rc http_start(const struct http_options *opt, struct http **ret,
+			struct bide_error *reterr) BIDE_NODISCARD;
+const char *http_url(const struct http *h); /* "http://127.0.0.1:8585/mcp" with
+					       the real port */
+void http_stop_accepting(
+	struct http *h); /* closes the listening socket; what is open goes on;
+			    idle kept-alive connections are closed */
 /* True once no exchange is open, within @ms. */
 bool http_drained(struct http *h, int64_t ms);
-void http_stop(struct http *h);             /* resumes or closes whatever is left, then stops */
+void http_stop(
+	struct http *h); /* resumes or closes whatever is left, then stops */
 #endif

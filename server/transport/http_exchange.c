@@ -164,6 +164,7 @@ enum MHD_Result exchange_start(struct conn *c)
 	if (resumed)
 		return exchange_resumed(c);
 	atomic_store(&c->deadline, 0);
+	c->ex.proto = NULL;
 	c->ex.method = c->head.data;
 	c->ex.body = c->post ? c->body.data : NULL;
 	c->ex.body_len = c->post ? c->body.len : 0;

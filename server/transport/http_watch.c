@@ -18,8 +18,8 @@
 #include "server/transport/http_conn.h"
 
 #define EVENTS      64
-#define ACCEPTS     64 /* at a time */
-#define BATCH_MS    1  /* between two batches of resumptions */
+#define ACCEPTS     64  /* at a time */
+#define BATCH_US    250 /* between two batches of resumptions */
 #define TICK_MIN_MS 2
 #define TICK_MAX_MS 1000
 #define TICK_PARTS  10 /* a deadline is kept to a tenth of itself */
@@ -239,12 +239,17 @@ static void obey(struct http *h)
 	}
 }
 
-static void take_events(struct http *h, int64_t wait_ms)
+static void take_events(struct http *h, int64_t wait_us)
 {
+	struct timespec ts = {.tv_sec = wait_us / 1000000,
+			      .tv_nsec = wait_us % 1000000 * 1000};
 	struct epoll_event ev[EVENTS];
-	int n = epoll_wait(h->epoll_fd, ev, EVENTS, (int)wait_ms);
+	int n = epoll_pwait2(h->epoll_fd, ev, EVENTS, &ts, NULL);
 	eventfd_t ignored;
 
+	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+		n = epoll_wait(h->epoll_fd, ev, EVENTS,
+			       (int)((wait_us + 999) / 1000));
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == h)
 			accept_some(h);
@@ -265,32 +270,40 @@ static bool any_wakes(struct http *h)
 	return any;
 }
 
+/* How long to sleep, in microseconds: until the next tick, or batch. */
+static int64_t rest(int64_t now_us, int64_t next_tick_ms, bool batching)
+{
+	int64_t ms = clock_nap_ms(next_tick_ms - now_us / 1000);
+
+	if (batching)
+		return BATCH_US;
+	return ms > 0 ? ms * 1000 : 0;
+}
+
 static void watch(void *arg)
 {
 	struct http *h = arg;
-	int64_t now = clock_boot_ms();
-	int64_t next_tick = now;
-	int64_t last_batch = now;
-	int64_t wait_ms = 0;
-	bool batching;
+	int64_t now_us = clock_boot_us();
+	int64_t next_tick_ms = now_us / 1000;
+	int64_t last_batch_us = now_us;
+	bool batching = false;
 
 	while (!atomic_load(&h->quit)) {
-		take_events(h, clock_nap_ms(wait_ms));
-		now = clock_boot_ms();
+		take_events(h, rest(now_us, next_tick_ms, batching));
+		now_us = clock_boot_us();
 		obey(h);
 		finish_all(h);
 		batching = any_wakes(h);
-		if (batching && now - last_batch >= BATCH_MS) {
+		if (batching && now_us - last_batch_us >= BATCH_US) {
 			resume_all(h);
-			last_batch = now;
+			last_batch_us = now_us;
 			batching = false;
 		}
-		if (now >= next_tick) {
+		if (now_us / 1000 >= next_tick_ms) {
 			tick(h);
-			next_tick = now + h->tick_ms;
+			next_tick_ms = now_us / 1000 + h->tick_ms;
 		}
 		free_dead(h);
-		wait_ms = batching ? BATCH_MS : next_tick - now;
 	}
 }
 
