@@ -12,11 +12,25 @@ struct pool {
 	struct cond more;
 	struct job *head, **tail;
 	size_t waiting;
+	bool waking; /* one was signalled and has not come yet */
 	bool stopping;
 	atomic_size_t queued, running;
 	size_t nthreads; /* that started */
 	struct thread threads[];
 };
+
+/*
+ * One thread at a time is woken, and wakes the next when there is still work
+ * after it took its own: those that are awake take most of a burst meanwhile,
+ * without a switch for each job.
+ */
+static bool should_wake_locked(struct pool *p)
+{
+	if (!p->head || !p->waiting || p->waking)
+		return false;
+	p->waking = true;
+	return true;
+}
 
 /* NULL: stopping, and nothing is left. */
 static struct job *take_locked(struct pool *p)
@@ -29,6 +43,7 @@ static struct job *take_locked(struct pool *p)
 		p->waiting++;
 		cond_wait(&p->more, &p->lock);
 		p->waiting--;
+		p->waking = false;
 	}
 	j = p->head;
 	p->head = j->next;
@@ -43,11 +58,15 @@ static void serve(void *arg)
 {
 	struct pool *p = arg;
 	struct job *j;
+	bool wake;
 
 	for (;;) {
 		mutex_lock(&p->lock);
 		j = take_locked(p);
+		wake = should_wake_locked(p);
 		mutex_unlock(&p->lock);
+		if (wake)
+			cond_signal(&p->more);
 		if (!j)
 			return;
 		j->fn(j);
