@@ -668,6 +668,37 @@ static void test_write__that_fails_is_made_again(void **state)
 	assert_int_equal(stage_read(&stage, STEPPED), 4);
 }
 
+/* Commits that fail, alone and in rows: nothing is lost, nothing done twice. */
+static void test_commits__that_fail_cost_nothing(void **state)
+{
+	enum { N = 20 };
+	struct rig *r = *state;
+	struct rig_task t[N];
+	struct store_task *row;
+	char spec[1000] = "", why[100];
+	size_t len = 0;
+
+	for (int n = 12; n < 90; n += n % 5 ? 1 : 4)
+		len += (size_t)snprintf(spec + len, sizeof(spec) - len,
+					"%sstore.before_commit:%d:fail",
+					len ? "," : "", n);
+	assert_int_equal(fault_arm(spec, why, sizeof(why)), 0);
+	rig_start(r, 1);
+	for (int i = 0; i < N; i++)
+		t[i] = rig_create(r, 0, "asks");
+	for (int i = 0; i < N; i++) {
+		store_task_free(rig_await(r, 0, t[i].id, rig_is_waiting));
+		rig_answer(r, 0, t[i].token, "one", ACCEPT("a"));
+		rig_answer(r, 0, t[i].token, "two", ACCEPT("b"));
+	}
+	for (int i = 0; i < N; i++) {
+		row = rig_await(r, 0, t[i].id, rig_has_ended);
+		assert_non_null(strstr(row->payload, "p a b"));
+		store_task_free(row);
+	}
+	assert_int_equal(stage_read(&stage, STEPPED), N);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -695,6 +726,7 @@ int main(void)
 		TEST(test_progress__never_goes_back_over_entries),
 		TEST(test_drain__yields_at_the_next_step_and_claims_no_more),
 		TEST(test_write__that_fails_is_made_again),
+		TEST(test_commits__that_fail_cost_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
