@@ -204,19 +204,29 @@ static enum bide_rc check_exposure(const struct http *h,
 			 h->opt.listen);
 }
 
-/* Each connection is a descriptor; the soft limit is often 1024. */
-static void raise_fd_limit(const struct http *h)
+/*
+ * Each connection is a descriptor; the soft limit is often 1024. Where the hard
+ * one is less than what may come, fewer connections are taken: a database that
+ * cannot be opened helps nobody.
+ */
+static void raise_fd_limit(struct http *h)
 {
 	rlim_t want = (rlim_t)h->opt.max_connections + SPARE_FDS;
 	struct rlimit lim;
 
 	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur >= want)
 		return;
-	if (lim.rlim_max < want)
+	if (lim.rlim_max < want) {
+		rlim_t few = lim.rlim_max > 2 * SPARE_FDS
+				     ? lim.rlim_max - SPARE_FDS
+				     : lim.rlim_max / 2;
+
 		log_warn("http.few_descriptors",
-			 "limit=%llu max_connections=%d",
+			 "limit=%llu max_connections=%d taken=%llu",
 			 (unsigned long long)lim.rlim_max,
-			 h->opt.max_connections);
+			 h->opt.max_connections, (unsigned long long)few);
+		h->opt.max_connections = (int)few;
+	}
 	lim.rlim_cur = lim.rlim_max < want ? lim.rlim_max : want;
 	(void)setrlimit(RLIMIT_NOFILE, &lim);
 }

@@ -250,6 +250,10 @@ static void take_events(struct http *h, int64_t wait_us)
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
 		n = epoll_wait(h->epoll_fd, ev, EVENTS,
 			       (int)((wait_us + 999) / 1000));
+	/* What conn_new() wrote is ours to read by this, not by the kernel's
+	 * having handed us the pointer. */
+	mutex_lock(&h->set_lock);
+	mutex_unlock(&h->set_lock);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == h)
 			accept_some(h);

@@ -7,10 +7,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/transport/lib/client.h"
@@ -102,6 +105,68 @@ static void test_listen__says_that_the_address_is_in_use(void **state)
 	assert_non_null(strstr(err.text, "address in use: choose another with "
 					 "--listen"));
 	fake_stop(h);
+}
+
+/* The server of the test below: 0, when descriptors were left for it. */
+static int few_descriptors(int port_fd, int go_fd)
+{
+	struct rlimit lim = {128, 128};
+	struct http_options o = base_options("127.0.0.1:0");
+	struct bide_error err = {0};
+	struct http *h = NULL;
+	char go;
+	int port;
+
+	o.max_connections = 1000;
+	if (setrlimit(RLIMIT_NOFILE, &lim) != 0 ||
+	    http_start(&o, &h, &err) != BIDE_OK)
+		return 2;
+	port = http_port_of(h);
+	if (write(port_fd, &port, sizeof(port)) != sizeof(port) ||
+	    read(go_fd, &go, 1) != 1)
+		return 3;
+	for (int i = 0; i < 16; i++)
+		if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
+			return 4;
+	return 0;
+}
+
+static int connect_to(int port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void test_limit__descriptors_are_left_for_the_rest(void **state)
+{
+	struct client c[150] = {0};
+	int to[2], from[2], port = 0, status = 0;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	child = fork();
+	if (child == 0)
+		_exit(few_descriptors(from[1], to[0]));
+	assert_int_equal(read(from[0], &port, sizeof(port)), sizeof(port));
+	for (int i = 0; i < 150; i++)
+		c[i].fd = connect_to(port); /* some wait in the backlog */
+	assert_int_equal(client_ask(&c[0], POST_EMPTY), 200);
+	assert_int_equal(write(to[1], "", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 150; i++)
+		client_close(&c[i]);
+	for (int i = 0; i < 2; i++) {
+		close(to[i]);
+		close(from[i]);
+	}
 }
 
 static enum bide_rc nobody(const struct bide_peer *peer, char *principal,
@@ -409,6 +474,7 @@ int main(void)
 		cmocka_unit_test(
 			test_path__one_that_nobody_could_ask_for_is_refused),
 		cmocka_unit_test(test_listen__says_that_the_address_is_in_use),
+		cmocka_unit_test(test_limit__descriptors_are_left_for_the_rest),
 		cmocka_unit_test(test_everywhere__takes_an_identity_or_a_word),
 		cmocka_unit_test(test_v6__has_a_bracketed_url),
 		cmocka_unit_test(test_pages__take_get_only),

@@ -415,7 +415,8 @@ static void test_leaving__may_race_with_events(void **state)
 		reply_fini(&r);
 	}
 	assert_int_equal(fake.whole, 0);
-	assert_int_equal(fake.closes, 200);
+	/* Or its queue was full first, and the talker ended it. */
+	assert_in_range(fake.closes, 1, 200);
 	fake_stop(h);
 }
 
