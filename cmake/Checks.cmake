@@ -41,6 +41,8 @@ add_test(NAME check.banned
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/banned.sh ${CMAKE_SOURCE_DIR})
 add_test(NAME check.readme
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/readme.sh ${CMAKE_SOURCE_DIR})
+add_test(NAME check.traceability
+  COMMAND sh ${CMAKE_SOURCE_DIR}/tests/traceability.sh ${CMAKE_SOURCE_DIR})
 add_test(NAME check.layers_selftest
   COMMAND sh ${CMAKE_SOURCE_DIR}/tests/layers_selftest.sh)
 add_test(NAME check.embed_sql
@@ -60,4 +62,27 @@ if(TARGET bide AND NOT BIDE_SANITIZE)
       ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
   set_tests_properties(check.install PROPERTIES LABELS check TIMEOUT 300
     SKIP_RETURN_CODE 77)
+endif()
+
+# Every message that these programs see goes into a file, and once they are over
+# it is held to the published schemas, where those are at hand. The programs
+# that count or kill are left out: theirs are the same messages many times.
+if(TARGET protocol_test_wire_schema)
+  set(wire_log ${CMAKE_BINARY_DIR}/wire.log)
+  add_test(NAME check.wire_begin
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${wire_log})
+  add_test(NAME check.wire COMMAND protocol_test_wire_schema
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(check.wire_begin PROPERTIES FIXTURES_SETUP wire
+    LABELS check)
+  set_tests_properties(check.wire PROPERTIES FIXTURES_CLEANUP wire
+    LABELS check ENVIRONMENT BIDE_WIRE_LOG=${wire_log})
+  foreach(name cases clock conformance conformance_tasks envelope examples
+      handle listen rounds tasks)
+    if(TARGET e2e_${name})
+      set_property(TEST e2e.${name} APPEND PROPERTY FIXTURES_REQUIRED wire)
+      set_property(TEST e2e.${name} APPEND PROPERTY ENVIRONMENT
+        BIDE_WIRE_LOG=${wire_log})
+    endif()
+  endforeach()
 endif()
