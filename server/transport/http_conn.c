@@ -46,6 +46,8 @@ struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
 		c->next->prev = c;
 	h->conns = c;
 	h->nconns++;
+	if (h->handed > 0)
+		h->handed--;
 	mutex_unlock(&h->set_lock);
 	metric_add(METRIC_HTTP_CONNECTIONS, 1);
 	return c;
@@ -74,7 +76,7 @@ void conn_bury(struct conn *c)
 	c->queued = h->dead;
 	h->dead = c;
 	poke = ++h->ndead % DEAD_MANY == 0 ||
-	       h->nconns + 1 == (size_t)h->opt.max_connections;
+	       h->nconns + h->handed + 1 == (size_t)h->opt.max_connections;
 	mutex_unlock(&h->set_lock);
 	if (poke)
 		http_poke(h);

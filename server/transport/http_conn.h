@@ -104,6 +104,7 @@ struct http {
 	struct cond changed; /* busy, suspended and listen_fd going down */
 	struct conn *conns;
 	size_t nconns;
+	size_t handed; /* accepted, and not among conns yet */
 	struct conn *wakes, *finishes, *dead;
 	size_t ndead;
 	bool no_batch; /* nobody empties wakes any more */
@@ -114,7 +115,8 @@ struct http {
 	bool listening;                    /* is in the epoll */
 	atomic_bool quit;
 	int64_t tick_ms;
-	struct conn **round; /* room for a snapshot of conns */
+	int64_t accept_at_ms; /* not before: descriptors ran out */
+	struct conn **round;  /* room for a snapshot of conns */
 	size_t round_cap;
 };
 

@@ -47,9 +47,22 @@ static size_t room(struct http *h)
 	size_t n;
 
 	mutex_lock(&h->set_lock);
-	n = h->nconns;
+	n = h->nconns + h->handed;
 	mutex_unlock(&h->set_lock);
 	return n < max ? max - n : 0;
+}
+
+/* A connection counts from here on, and not only once libmicrohttpd's thread
+ * has come to it: a burst would pass the ceiling. */
+static void hand_over(struct http *h, int fd, const struct sockaddr *addr,
+		      socklen_t len)
+{
+	mutex_lock(&h->set_lock);
+	h->handed++;
+	mutex_unlock(&h->set_lock);
+	/* Closes it by itself when it cannot take it. */
+	(void)MHD_add_connection(h->daemons[h->next_daemon++ % h->ndaemons], fd,
+				 addr, len);
 }
 
 static void accept_some(struct http *h)
@@ -71,13 +84,11 @@ static void accept_some(struct http *h)
 			/* Out of descriptors: the next tick tries again. */
 			log_warn("http.accept_failed", "why=%s",
 				 strerror(errno));
+			h->accept_at_ms = clock_boot_ms() + h->tick_ms;
 			listen_off(h);
 			return;
 		}
-		/* Closes it by itself when it cannot take it. */
-		(void)MHD_add_connection(
-			h->daemons[h->next_daemon++ % h->ndaemons], fd,
-			(struct sockaddr *)&addr, len);
+		hand_over(h, fd, (struct sockaddr *)&addr, len);
 	}
 	/* Full: what comes waits in the backlog. */
 	if (most == 0)
@@ -131,6 +142,10 @@ static void tick(struct http *h)
 	int64_t now = clock_boot_ms();
 	size_t n = snapshot(h);
 
+	/* Those that libmicrohttpd had no memory for come to nothing. */
+	mutex_lock(&h->set_lock);
+	h->handed = 0;
+	mutex_unlock(&h->set_lock);
 	for (size_t i = 0; i < n; i++) {
 		struct conn *c = h->round[i];
 
@@ -228,7 +243,7 @@ static void obey(struct http *h)
 		mutex_unlock(&h->set_lock);
 		close_idle(h);
 	}
-	if (accepting && room(h) > 0)
+	if (accepting && room(h) > 0 && clock_boot_ms() >= h->accept_at_ms)
 		listen_on(h);
 	if (atomic_load(&h->stopping) && !h->no_batch) {
 		mutex_lock(&h->set_lock);
