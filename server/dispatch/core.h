@@ -26,6 +26,7 @@
 #define CORE_TOO_MANY_WAITS                                                    \
 	"Too many requests of this caller are waiting; "                       \
 	"try again when some of them have ended"
+#define CORE_CROWDED          "Too many requests are waiting; try again"
 #define CORE_STORE_TIMEOUT_MS 30000
 
 struct seat; /* one principal's share of what waits */

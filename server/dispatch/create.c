@@ -162,6 +162,11 @@ void create_task(struct dispatch *d, struct request *rq,
 		(void)pending_add(&w->p, d, rq, PENDING_WAIT, false);
 	/* Before there is a task: who is told to try again must not find that
 	 * it ran as well. */
+	if (rq->crowded) {
+		json_decref(args);
+		fail(w, CORE_INTERNAL, CORE_CROWDED);
+		return;
+	}
 	if ((rq->caller.can & BIDE_CAN_TASKS) == 0 && !pending_count(&w->p)) {
 		json_decref(args);
 		fail(w, CORE_INTERNAL, CORE_TOO_MANY_WAITS);

@@ -103,6 +103,7 @@ struct request {
 	bool wants_progress;  /* it has a progress token */
 	int log_level;        /* least level it asked for; -1: none */
 	const char *idem_key; /* may be NULL */
+	bool crowded;         /* it cannot wait here: nothing is begun for it */
 	struct continuation
 		*resume;         /* accepted requestState; NULL: first round */
 	json_t *input_responses; /* an object of objects, or NULL */

@@ -125,6 +125,13 @@ static void route(struct dispatch *d, struct request *rq,
 	}
 }
 
+/* Whether it is answered by another thread than this one. */
+static bool waits(const struct tool *tool)
+{
+	return tool->builtin || tool->def.mode == BIDE_PERSISTENT ||
+	       !tool->def.runs_inline;
+}
+
 void tools_call_again(struct dispatch *d, struct request *rq)
 {
 	const char *name = core_string(rq, "name");
@@ -151,6 +158,11 @@ void tools_call_again(struct dispatch *d, struct request *rq)
 	missing = missing_for(rq, tool);
 	if (missing != 0) {
 		core_missing(d, rq, missing, NULL);
+		return;
+	}
+	/* Who is told to try again must not find that it ran as well. */
+	if (rq->crowded && waits(tool)) {
+		core_error(d, rq, CORE_INTERNAL, CORE_CROWDED);
 		return;
 	}
 	args = json_is_object(args) ? json_incref(args) : json_object();

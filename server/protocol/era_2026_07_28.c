@@ -327,6 +327,7 @@ static void take_request(struct call *c)
 	c->rq.method = c->msg.method;
 	c->rq.params = c->msg.params;
 	c->rq.principal = c->ex->principal;
+	c->rq.crowded = c->ex->crowded;
 	if (!read_meta(c))
 		return;
 	/* Before the headers: tasks/result and its like come without them. */

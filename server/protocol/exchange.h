@@ -40,6 +40,8 @@ struct exchange {
 	size_t body_len;
 	const char *principal; /* from the identity source; "" anonymous */
 	const char *address;   /* for the log */
+	bool crowded;          /* no room to wait: what cannot be answered
+				* at once must not be begun */
 	void *proto;           /* the protocol's own */
 };
 #endif

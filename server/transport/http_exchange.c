@@ -134,9 +134,9 @@ static enum MHD_Result called(struct conn *c)
 	bool tell;
 
 	mutex_lock(&c->lock);
-	/* Under the lock: http_stop() sets the flag, then takes each lock. */
-	full = atomic_load(&h->suspended) >= h->opt.max_suspended ||
-	       atomic_load(&h->stopping);
+	/* Under the lock: http_stop() sets the flag, then takes each lock. What
+	 * was not told that it may not wait has been begun, and may. */
+	full = c->ex.crowded || atomic_load(&h->stopping);
 	if (c->ended || (c->streaming && !full))
 		return send_unlock(c);
 	if (full)
@@ -165,6 +165,8 @@ enum MHD_Result exchange_start(struct conn *c)
 		return exchange_resumed(c);
 	atomic_store(&c->deadline, 0);
 	c->ex.proto = NULL;
+	c->ex.crowded =
+		atomic_load(&c->http->suspended) >= c->http->opt.max_suspended;
 	c->ex.method = c->head.data;
 	c->ex.body = c->post ? c->body.data : NULL;
 	c->ex.body_len = c->post ? c->body.len : 0;

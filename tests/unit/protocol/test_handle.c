@@ -522,6 +522,48 @@ static void test_limit__a_refused_wait_leaves_no_task(void **state)
 	wire_free(w);
 }
 
+static void test_limit__what_cannot_wait_is_not_begun(void **state)
+{
+	struct wire *w = *state;
+	struct store_filter filter = {.limit = 1000, .tool = "slow"};
+	struct post posts[] = {CALL_PLAIN("slow"), CALL_TASK("slow")};
+	struct store_task **list = NULL;
+	struct fake *f = fake_call(w, CALL_PLAIN("confirm"));
+	char *sealed = state_of(f);
+	struct post back = CALL_PLAIN("confirm");
+	size_t before = 0;
+	size_t n = 0;
+	int i;
+
+	fake_free(f);
+	assert_int_equal(store_list(w->store, &filter, &list, &before),
+			 BIDE_OK);
+	store_list_free(list, before);
+	for (i = 0; i < 2; i++) {
+		posts[i].crowded = true;
+		posts[i].args = "{\"ms\":60000}";
+		f = fake_call(w, posts[i]);
+		assert_int_equal(fake_error(f), -32603);
+		assert_non_null(
+			strstr(fake_string(f, "error/message"), "try again"));
+		fake_free(f);
+	}
+	assert_int_equal(store_list(w->store, &filter, &list, &n), BIDE_OK);
+	assert_int_equal(n, before);
+	store_list_free(list, n);
+	/* Nor is an answer taken with which nobody could be told the result. */
+	back.state = sealed;
+	back.responses = "{\"who\":" NAME("A") "}";
+	back.crowded = true;
+	f = fake_call(w, back);
+	assert_int_equal(fake_error(f), -32603);
+	fake_free(f);
+	f = come_back(w, "confirm", sealed, "{\"who\":" NAME("B") "}");
+	assert_string_equal(fake_text(f), "B");
+	fake_free(f);
+	free(sealed);
+}
+
 /* Rule 12, case 56: who waits goes elsewhere with its handle, uncounted. */
 static void test_drain__answers_everyone_now(void **state)
 {
@@ -592,6 +634,7 @@ int main(void)
 			test_stream__a_tasks_progress_reaches_who_waits),
 		cmocka_unit_test(test_limit__unfinished_tasks_of_one_caller),
 		cmocka_unit_test(test_limit__a_refused_wait_leaves_no_task),
+		cmocka_unit_test(test_limit__what_cannot_wait_is_not_begun),
 		cmocka_unit_test(test_drain__answers_everyone_now),
 	};
 

@@ -288,6 +288,7 @@ struct fake *fake_raw(struct wire *w, const char *http_method, const char *body,
 	add_header(f, "Idempotency-Key", p.idem_key, NULL);
 	f->ex.ops = &fake_ops;
 	f->ex.method = http_method;
+	f->ex.crowded = p.crowded;
 	f->ex.body = f->body;
 	f->ex.body_len = strlen(f->body);
 	f->ex.principal = f->principal;

@@ -83,6 +83,7 @@ struct post {
 	/* Header overrides: "" leaves it out, NULL is what it should be. */
 	const char *version, *mcp_method, *mcp_name, *accept, *content_type;
 	bool no_meta;
+	bool crowded; /* the transport has no room for it to wait */
 };
 #define CAPS_FORM "{\"elicitation\":{}}"
 #define CAPS_TASKS                                                             \
