@@ -234,7 +234,9 @@ UPDATE task SET progress = coalesce(?4, progress), total = coalesce(?5, total),
 WHERE id = ?1 AND epoch = ?2 AND claim = ?3 AND state = 2
 
 -- name: LOG_ADD
-INSERT INTO log (task, seq, level, logger, data) VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO log (task, seq, level, logger, data)
+VALUES (?1, max(?2, coalesce((SELECT max(seq) FROM log WHERE task = ?1), 0) + 1),
+	?3, ?4, ?5)
 
 -- name: TASK_ASKED
 UPDATE task SET open = ?4, unseen = ?5, version = version + ?6,
@@ -289,9 +291,11 @@ DELETE FROM task_result WHERE task = ?1
 -- name: INPUTS_WITHDRAW
 UPDATE input INDEXED BY input_open SET state = 4 WHERE task = ?1 AND state = 1
 
+-- After the last one, whatever two processes' clocks say.
 -- name: EVENT_ADD
 INSERT INTO event (task, seq, kind, instance, epoch, detail)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING
+VALUES (?1, max(?2, coalesce((SELECT max(seq) FROM event WHERE task = ?1), 0) + 1),
+	?3, ?4, ?5, ?6)
 
 -- ---- questions ----
 
