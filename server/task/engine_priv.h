@@ -194,6 +194,9 @@ void note_progress(struct work *w, double progress, double total,
 		   const char *message);
 void note_status(struct work *w, const char *text);
 void note_log(struct work *w, int level, const char *logger, const char *data);
+/* Before a handler is entered again: what it tells on the way to where it was,
+ * it told before. The first of it waits its time, and the last one stands. */
+void note_hold(struct work *w);
 /* Sends what is left, so that it stands before the next operation. */
 void note_flush(struct work *w);
 /* Until none is in flight. */

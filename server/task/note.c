@@ -136,6 +136,13 @@ static void added_unlock(struct work *w)
 		note_send(w);
 }
 
+void note_hold(struct work *w)
+{
+	mutex_lock(&w->e->lock);
+	w->note.sent_ms = clock_boot_ms();
+	mutex_unlock(&w->e->lock);
+}
+
 void note_flush(struct work *w)
 {
 	struct engine *e = w->e;

@@ -280,6 +280,8 @@ static enum next enter(struct work *w)
 	enum next next = DONE;
 
 	guard_begin(w);
+	if (w->fence.epoch > 1 || w->went_on)
+		note_hold(w);
 	metric_add(METRIC_TASKS_RUNNING, 1);
 	run_enter(w->call, &r);
 	metric_add(METRIC_TASKS_RUNNING, -1);
