@@ -188,6 +188,25 @@ static int write_error(struct call *c, struct buf *b, int code,
 					   : 200;
 }
 
+/* How a call ended whose handler ran: a capability that the handler missed is
+ * as much a 400 as one that its tool demands (basic/index, "Per-request
+ * protocol fields"). A handler cannot choose these codes for itself. */
+static int write_stored_error(struct call *c, struct buf *b, const char *text,
+			      size_t len)
+{
+	json_t *error = NULL;
+	int code = 0;
+
+	if (jsontext_parse(text, len, &error, NULL) == BIDE_OK)
+		code = (int)json_integer_value(json_object_get(error, "code"));
+	json_decref(error);
+	jsonrpc_open(b, c->msg.id, c->msg.id_len);
+	(void)buf_addstr(b, "\"error\":");
+	(void)buf_add(b, text, len);
+	(void)buf_addc(b, '}');
+	return code == JSONRPC_CAPABILITY ? 400 : 200;
+}
+
 static int write_round(struct call *c, struct buf *b, const struct outcome *o)
 {
 	char *state = seal(&c->rq, o->next);
@@ -242,11 +261,7 @@ static int write_outcome(struct call *c, struct buf *b, const struct outcome *o)
 	case OUTCOME_ERROR:
 		return write_error(c, b, o->code, o->message, o->data);
 	case OUTCOME_ERROR_TEXT:
-		jsonrpc_open(b, c->msg.id, c->msg.id_len);
-		(void)buf_addstr(b, "\"error\":");
-		(void)buf_add(b, o->text, o->len);
-		(void)buf_addc(b, '}');
-		return 200;
+		return write_stored_error(c, b, o->text, o->len);
 	case OUTCOME_LISTEN_END:
 		open_result(c, b, "complete");
 		(void)buf_addstr(b, ",\"_meta\":{" SUBSCRIPTION);

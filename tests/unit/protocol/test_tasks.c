@@ -77,6 +77,24 @@ static void test_create__is_there_at_once(void **state)
 	}
 }
 
+/* basic/index: on HTTP the status is 400, also when it is the handler, already
+ * a task, that misses it. */
+static void test_create__a_handler_that_cannot_ask_is_a_400(void **state)
+{
+	struct post p = CALL_PLAIN("confirm");
+	struct fake *f;
+
+	p.caps = "{}";
+	f = fake_call(*state, p);
+	assert_int_equal(f->status, 400);
+	assert_int_equal(fake_error(f), -32021);
+	fake_free(f);
+	f = fake_call(*state, CALL_PLAIN("failing"));
+	assert_int_equal(f->status, 200);
+	assert_non_null(fake_get(f, "error"));
+	fake_free(f);
+}
+
 /* tasks.md "Capability Negotiation"; item 64. */
 static void test_create__needs_the_extension_where_demanded(void **state)
 {
@@ -569,6 +587,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create__answers_with_the_flat_task),
 		cmocka_unit_test(test_create__is_there_at_once),
+		cmocka_unit_test(
+			test_create__a_handler_that_cannot_ask_is_a_400),
 		cmocka_unit_test(
 			test_create__needs_the_extension_where_demanded),
 		cmocka_unit_test(test_create__ignores_the_legacy_task_member),
