@@ -253,7 +253,7 @@ static void stored(struct store_op *op, void *user)
 {
 	struct once_keeping *k = user;
 
-	if (op->outcome == STORE_REFUSED && op->answer == STORE_EARLIER &&
+	if (op->outcome == STORE_DONE && op->answer == STORE_EARLIER &&
 	    k->earlier == NULL)
 		k->earlier = op->u.consume.ret_outcome;
 	else

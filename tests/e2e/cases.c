@@ -388,8 +388,9 @@ static void test_shutdown__between_asking_and_storing(void **unused)
 }
 
 /* ---- twice at once ---- */
+/* All get the same; with @differ the two instances hear different answers. */
 static struct reply *redeem_at_once(const struct server *const *at,
-				    const char *state, size_t n)
+				    const char *state, size_t n, bool differ)
 {
 	struct thread_call c[AT_ONCE];
 	struct reply *first = NULL;
@@ -400,7 +401,8 @@ static struct reply *redeem_at_once(const struct server *const *at,
 			.name = "once",
 			.args = json_object(),
 			.state = state,
-			.answers = accept_bool("confirm", "ok", true)};
+			.answers = accept_bool("confirm", "ok",
+					       !differ || i % 2 == 0)};
 		call_start(&c[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -430,16 +432,37 @@ static void test_single_use__at_once(void **unused)
 		struct reply *r = tool(&a, "once", json_object());
 		size_t had = effects(scratch, " effect");
 		struct reply *t = redeem_at_once(apart ? both : same,
-						 state_of(r), AT_ONCE);
+						 state_of(r), AT_ONCE, false);
 		size_t now = effects(scratch, " effect");
 
 		assert_string_equal(result_text(t), "plan 7 done");
 		assert_true(now == had + 1 || (apart && now == had + 2));
 		reply_free(t);
 		/* and later: what was stored, with no effect at all */
-		t = redeem_at_once(both, state_of(r), 2);
+		t = redeem_at_once(both, state_of(r), 2, false);
 		assert_string_equal(result_text(t), "plan 7 done");
 		assert_int_equal(effects(scratch, " effect"), now);
+		reply_free(t);
+		reply_free(r);
+	}
+}
+
+/* Two minds about one state, at two instances: the first stored holds. */
+static void test_single_use__the_first_stored_is_the_answer(void **unused)
+{
+	const struct server *const both[] = {one, two};
+	struct ask a = as(one, "alice", CAN_FORM);
+
+	(void)unused;
+	for (int i = 0; i < 10; i++) {
+		struct reply *r = tool(&a, "once", json_object());
+		struct reply *t =
+			redeem_at_once(both, state_of(r), AT_ONCE, true);
+		struct reply *later =
+			redeem_at_once(both, state_of(r), 2, true);
+
+		assert_string_equal(result_text(later), result_text(t));
+		reply_free(later);
 		reply_free(t);
 		reply_free(r);
 	}
@@ -704,6 +727,8 @@ int main(void)
 		cmocka_unit_test(test_state__expires),
 		cmocka_unit_test(test_shutdown__between_asking_and_storing),
 		cmocka_unit_test(test_single_use__at_once),
+		cmocka_unit_test(
+			test_single_use__the_first_stored_is_the_answer),
 		cmocka_unit_test(test_idempotency__at_once),
 		cmocka_unit_test(test_answer__that_does_not_count_wakes_nobody),
 		cmocka_unit_test(
