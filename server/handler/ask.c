@@ -28,8 +28,11 @@ static bool begin(struct bide_call *c, const char *what, const char *key,
 		return false;
 	if (!keys_valid_question(key)) {
 		*ret = call_fail(c, BIDE_INVALID,
-				 "%s: a key is 1 to %d of A-Z a-z 0-9 _ - .",
-				 what, CALL_KEY_BYTES);
+				 "%s: key \"%.96s\": a key is 1 to %d of "
+				 "A-Z a-z 0-9 _ - .",
+				 what,
+				 key && utf8_valid(key, strlen(key)) ? key : "",
+				 CALL_KEY_BYTES);
 		return false;
 	}
 	call_trace(c, "ask", key);

@@ -182,11 +182,28 @@ static void leave_incapable(struct bide_call *c, struct run_result *ret)
 	ret->missing = c->missing;
 }
 
+/* What a handler began and forgot does no harm here, and will elsewhere. */
+static void leave_finished(struct bide_call *c, struct run_result *ret)
+{
+	if (c->open_step)
+		log_warn("handler.step_not_committed", "tool=%s step=%s",
+			 c->tool->def.name, c->open_step);
+	for (size_t i = 0; i < c->n_questions; i++) {
+		const struct run_question *q = &c->questions[i];
+
+		if (q->state == RUN_Q_NEW && q->asked_now && !q->refused)
+			log_warn("handler.question_not_awaited",
+				 "tool=%s question=%s", c->tool->def.name,
+				 q->key);
+	}
+	result_finish(c, ret);
+}
+
 static void leave(struct bide_call *c, enum bide_rc rc, struct run_result *ret)
 {
 	switch (rc) {
 	case BIDE_OK:
-		result_finish(c, ret);
+		leave_finished(c, ret);
 		return;
 	case BIDE_PENDING:
 		leave_pending(c, ret);

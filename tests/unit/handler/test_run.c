@@ -269,6 +269,51 @@ static void test_reenter__effects_outside_steps_show(void **state)
 	fake_free(f);
 }
 
+static enum bide_rc forgets_to_commit(struct bide_call *call, void *user)
+{
+	(void)user;
+	if (bide_step_begin(call, "open", NULL) != BIDE_RUN)
+		return BIDE_MISUSE;
+	return bide_text(call, "done");
+}
+
+static enum bide_rc forgets_to_await(struct bide_call *call, void *user)
+{
+	(void)user;
+	BIDE_TRY(bide_ask_form(call, "unheard", "?", FORM));
+	return bide_text(call, "done");
+}
+
+static enum bide_rc thinks_better_of_it(struct bide_call *call, void *user)
+{
+	(void)user;
+	BIDE_TRY(bide_ask_form(call, "unheard", "?", FORM));
+	BIDE_TRY(bide_ask_withdraw(call, "unheard"));
+	return bide_text(call, "done");
+}
+
+static void test_end__what_was_begun_and_forgotten_is_logged(void **state)
+{
+	static const struct {
+		bide_handler_fn handler;
+		const char *says;
+	} all[] = {
+		{forgets_to_commit, "\"step\":\"open\""},
+		{forgets_to_await, "\"question\":\"unheard\""},
+		{thinks_better_of_it, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct fake *f = fake_of(all[i].handler);
+
+		fake_call(f);
+		entered_logs(f, all[i].says);
+		assert_int_equal(f->result.left, RUN_COMPLETE);
+		fake_free(f);
+	}
+}
+
 static enum bide_rc sleeps(struct bide_call *call, void *user)
 {
 	struct fake *f = user;
@@ -318,6 +363,8 @@ int main(void)
 		cmocka_unit_test(test_reenter__effects_outside_steps_show),
 		cmocka_unit_test(test_reenter__says_nothing_of_a_good_one),
 		cmocka_unit_test(test_bug__pending_with_nothing_open_is_logged),
+		cmocka_unit_test(
+			test_end__what_was_begun_and_forgotten_is_logged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
