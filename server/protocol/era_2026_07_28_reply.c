@@ -7,6 +7,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/jsontext.h"
+#include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/protocol/call.h"
 
@@ -207,17 +208,27 @@ static int write_stored_error(struct call *c, struct buf *b, const char *text,
 	return code == JSONRPC_CAPABILITY ? 400 : 200;
 }
 
+static int write_unsealed(struct call *c, struct buf *b)
+{
+	const char *tool =
+		json_string_value(json_object_get(c->rq.params, "name"));
+
+	log_error("handler.state_not_sealed", "tool=%s what=%s",
+		  tool ? tool : "",
+		  "its record outgrew max-state; it must persist");
+	return write_error(c, b, JSONRPC_INTERNAL,
+			   "The state of this call is too large to be sent "
+			   "round; its tool must persist (bide_persist)",
+			   NULL);
+}
+
 static int write_round(struct call *c, struct buf *b, const struct outcome *o)
 {
 	char *state = seal(&c->rq, o->next);
 
 	continuation_fini(o->next);
 	if (state == NULL)
-		return write_error(c, b, JSONRPC_INTERNAL,
-				   "The state of this call is too large to be "
-				   "sent round; its tool must persist "
-				   "(bide_persist)",
-				   NULL);
+		return write_unsealed(c, b);
 	open_result(c, b, "input_required");
 	(void)buf_addstr(b, ",\"inputRequests\":");
 	(void)buf_add(b, o->text, o->len);
