@@ -30,7 +30,12 @@ static int usage(const struct bide_server *s, FILE *out)
 		"name = value in a --config file):\n",
 		s->name, s->version, bide_version(), s->name);
 	config_help(out);
-	(void)fputs("  --config FILE  --print-config  --json  --help\n", out);
+	(void)fputs("  --print-config\n"
+		    "      what is in force, and where each value came from\n"
+		    "  --json\n"
+		    "      of the operator's commands: one line of JSON\n"
+		    "  --help, --version\n",
+		    out);
 	return out == stderr ? EXIT_USAGE : 0;
 }
 
@@ -67,6 +72,21 @@ static bool load(struct bide_server *s, int *argc, char **argv,
 	       config_load_env(s->config, err) == BIDE_OK;
 }
 
+static int print_version(const struct bide_server *s)
+{
+	(void)printf("%s %s (bide %s)\n", s->name, s->version, bide_version());
+	return 0;
+}
+
+static int unknown_command(const struct bide_server *s, const char *command)
+{
+	(void)fprintf(stderr,
+		      "%s: there is no command \"%.60s\": serve, tasks, "
+		      "doctor, backup, migrate or version\nTry: %s --help\n",
+		      s->name, command, s->name);
+	return EXIT_USAGE;
+}
+
 static int run_command(struct bide_server *s, int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "serve";
@@ -81,16 +101,13 @@ static int run_command(struct bide_server *s, int argc, char **argv)
 		return admin_backup(s->config, argc - 1, argv + 1);
 	if (strcmp(command, "migrate") == 0)
 		return admin_migrate(s->config, argc - 1, argv + 1);
-	if (strcmp(command, "version") == 0) {
-		(void)printf("%s %s (bide %s)\n", s->name, s->version,
-			     bide_version());
-		return 0;
-	}
+	if (strcmp(command, "version") == 0)
+		return print_version(s);
 	if (strcmp(command, "help") == 0)
 		return usage(s, stdout);
-	return fail_usage(s, argc > 2 && strcmp(command, "serve") == 0
-				     ? "serve takes options only"
-				     : "unknown command");
+	if (strcmp(command, "serve") == 0)
+		return fail_usage(s, "serve takes options only");
+	return unknown_command(s, command);
 }
 
 /* Configured, with the words of the operator's commands back in argv. */
@@ -120,9 +137,13 @@ int bide_main(struct bide_server *server, int argc, char **argv)
 
 	if (aside == NULL)
 		return 1;
-	if (take_flag(&argc, argv, "--help")) {
+	if (take_flag(&argc, argv, "--help") || take_flag(&argc, argv, "-h")) {
 		free(aside);
 		return usage(server, stdout);
+	}
+	if (take_flag(&argc, argv, "--version")) {
+		free(aside);
+		return print_version(server);
 	}
 	print = take_flag(&argc, argv, "--print-config");
 	/* The configuration's table does not know the commands' own options. */

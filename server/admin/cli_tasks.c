@@ -259,8 +259,12 @@ static const struct command commands[] = {
 	{"retry", 3, cmd_steer, "retry ID"},
 };
 
-static int usage(void)
+/* @name: one that is none of them, or NULL. */
+static int usage(const char *name)
 {
+	if (name != NULL)
+		(void)fprintf(stderr, "tasks: there is no command \"%.60s\"\n",
+			      name);
 	(void)fputs("usage: tasks COMMAND [--db URL] [--json]\n", stderr);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		(void)fprintf(stderr, "  tasks %s\n", commands[i].usage);
@@ -275,10 +279,15 @@ int admin_tasks(const struct config *c, int argc, char **argv)
 
 	if (!cli_parse(&cli, c, argc, argv))
 		return CLI_USAGE;
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (cli.argc > 1 && strcmp(cli.argv[1], commands[i].name) == 0)
-			return cli.argc == commands[i].words
-				       ? commands[i].run(&cli)
-				       : usage();
-	return usage();
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		const struct command *it = &commands[i];
+
+		if (cli.argc < 2 || strcmp(cli.argv[1], it->name) != 0)
+			continue;
+		if (cli.argc == it->words)
+			return it->run(&cli);
+		(void)fprintf(stderr, "usage: tasks %s\n", it->usage);
+		return CLI_USAGE;
+	}
+	return usage(cli.argc > 1 ? cli.argv[1] : NULL);
 }

@@ -73,9 +73,9 @@ enum bide_rc ops_find(struct store *s, const char *id, unsigned what,
 	if (found == 1)
 		rc = store_get_id(s, match, what, 0, ret);
 	if (found == 0 || rc == BIDE_NOT_FOUND)
-		return error_set(reterr, BIDE_NOT_FOUND,
-				 "there is no task %s; try: tasks list --all",
-				 id);
+		return error_set(
+			reterr, BIDE_NOT_FOUND,
+			"there is no task \"%s\"; try: tasks list --all", id);
 	return rc == BIDE_OK ? rc : cannot_read(reterr);
 }
 

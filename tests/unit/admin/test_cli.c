@@ -196,7 +196,9 @@ static void test_usage__is_2_and_says_how(void **state)
 			 2);
 	assert_non_null(strstr(sc->err, "tasks list"));
 	assert_int_equal(scene_tasks(sc, "show"), 2);
+	assert_string_equal(sc->err, "usage: tasks show ID [--steps]\n");
 	assert_int_equal(scene_tasks(sc, "dance"), 2);
+	assert_non_null(strstr(sc->err, "no command \"dance\""));
 	assert_int_equal(scene_run(sc, admin_doctor,
 				   (const char *const[]){"doctor", "x", NULL}),
 			 2);
