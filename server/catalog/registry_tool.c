@@ -68,9 +68,9 @@ static enum bide_rc check_name(const char *name, struct bide_error *reterr)
 		return error_set(reterr, BIDE_INVALID, "a tool has no name");
 	if (name[n])
 		return error_set(reterr, BIDE_INVALID,
-				 "a tool's name has a character outside "
-				 "A-Z a-z 0-9 _ - . at %zu",
-				 n);
+				 "tool \"%.128s\": the character at %zu of its "
+				 "name is none of A-Z a-z 0-9 _ - .",
+				 name, n);
 	if (n > LIMIT_NAME_BYTES)
 		return error_set(reterr, BIDE_INVALID,
 				 "a tool's name is longer than %d",
