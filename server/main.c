@@ -135,8 +135,12 @@ int bide_main(struct bide_server *server, int argc, char **argv)
 	int naside;
 	int code;
 
-	if (aside == NULL)
+	if (server == NULL)
+		(void)fprintf(stderr, "bide_main: %s\n", NO_SERVER);
+	if (server == NULL || aside == NULL) {
+		free(aside);
 		return 1;
+	}
 	if (take_flag(&argc, argv, "--help") || take_flag(&argc, argv, "-h")) {
 		free(aside);
 		return usage(server, stdout);

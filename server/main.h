@@ -15,6 +15,8 @@ struct bide_server {
 	void *identity_user;
 };
 
+#define NO_SERVER "no server: bide_server_new() returned NULL"
+
 /* "serve": returns an exit code once it has drained. */
 int main_serve(struct bide_server *server);
 #endif

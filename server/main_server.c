@@ -111,5 +111,7 @@ enum bide_rc bide_server_add_tool(struct bide_server *server,
 				  const struct bide_tool *tool,
 				  struct bide_error *reterr)
 {
+	if (server == NULL)
+		return error_set(reterr, BIDE_INVALID, NO_SERVER);
 	return registry_add_tool(server->registry, tool, false, reterr);
 }

@@ -56,7 +56,8 @@ BIDE_API bool bide_client_can(const struct bide_call *call, enum bide_can what);
 /*
  * An ask registers a question under a key of the handler's; bide_await() waits
  * for all that are open, so several travel together. Asking again under a key
- * that is answered does nothing. Keys: 1 to 96 of A-Z a-z 0-9 _ - . only.
+ * that is answered does nothing. Keys: 1 to 96 of A-Z a-z 0-9 _ - . only. All
+ * texts are UTF-8 and copied.
  *
  * Returns BIDE_OK; BIDE_NO_CAPABILITY when the client did not declare it:
  * fall back (and bide_ask_withdraw() if you go on to await others), or return
@@ -77,15 +78,18 @@ BIDE_API enum bide_rc bide_ask_sampling(struct bide_call *call, const char *key,
 					json_t *params);
 /* Deprecated by the specification. */
 BIDE_API enum bide_rc bide_ask_roots(struct bide_call *call, const char *key);
-/* Before await: this question's own deadline. */
+/* Between the ask and the await: this question's own deadline, from when it is
+ * first waited for; 0: the tool's. BIDE_MISUSE: not asked in this entry. */
 BIDE_API enum bide_rc bide_ask_deadline(struct bide_call *call, const char *key,
 					int64_t ms);
+/* Takes back what is open; otherwise nothing. */
 BIDE_API enum bide_rc bide_ask_withdraw(struct bide_call *call,
 					const char *key);
 /* Persistent: make what is open visible now, and go on working. Ephemeral: OK,
  * nothing. */
 BIDE_API enum bide_rc bide_publish(struct bide_call *call);
-/* BIDE_OK when nothing is open; else BIDE_PENDING: return it. */
+/* BIDE_OK when nothing is open; else BIDE_PENDING: return it.
+ * BIDE_NO_CAPABILITY: an ask was refused so and not withdrawn. */
 BIDE_API enum bide_rc bide_await(struct bide_call *call) BIDE_NODISCARD;
 
 enum bide_action {
@@ -139,7 +143,7 @@ BIDE_API enum bide_rc bide_step_begin(struct bide_call *call, const char *key,
 BIDE_API enum bide_rc bide_step_commit(struct bide_call *call, json_t *result,
 				       const json_t **ret) BIDE_NODISCARD;
 /* The open step's idempotency key: from the chain id, its key and the answers
- * so far. */
+ * so far. "": no step is open. */
 BIDE_API const char *bide_step_id(struct bide_call *call);
 /* BIDE_PENDING until @ms after its first passage; then BIDE_OK. Holds no
  * thread. */
@@ -179,7 +183,7 @@ enum bide_log_level {
  * Deprecated by the specification: prefer standard error. */
 BIDE_API void bide_log(struct bide_call *call, enum bide_log_level level,
 		       const char *logger, json_t *data);
-/* statusMessage of the task; at most 1024 bytes. */
+/* statusMessage of the task; cut at 1024 bytes. Nothing while ephemeral. */
 BIDE_API void bide_status(struct bide_call *call, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The caller cancelled, went away, or the claim is lost: stop soon. */

@@ -16,14 +16,16 @@ struct bide_peer;
  * @name, @version: copied; shown to clients as serverInfo
  *	(server/discover, "DiscoverResult").
  *
- * Returns NULL when memory is short or an argument is empty. One thread
- * builds a server; after bide_main() has begun it does not change.
+ * Returns NULL when memory is short or an argument is empty;
+ * bide_server_add_tool() and bide_main() say so for those who do not look. One
+ * thread builds a server; after bide_main() has begun it does not change.
  */
 BIDE_API struct bide_server *bide_server_new(const char *name,
 					     const char *version);
 BIDE_API void bide_server_free(struct bide_server *server); /* accepts NULL */
 
-/* Optional facts for clients; copied. @icons_json: an array of Icon objects. */
+/* Optional facts for clients; copied, NULL for none. @icons_json: an array of
+ * Icon objects. BIDE_INVALID (icons), BIDE_NOMEM. */
 BIDE_API enum bide_rc bide_server_set_title(struct bide_server *server,
 					    const char *title);
 BIDE_API enum bide_rc bide_server_set_instructions(struct bide_server *server,
@@ -64,11 +66,13 @@ BIDE_API const char *bide_peer_address(const struct bide_peer *peer);
 typedef enum bide_rc (*bide_identity_fn)(const struct bide_peer *peer,
 					 char *principal, size_t cap,
 					 void *user);
+/* @user: handed to @fn, not owned; lives until bide_main() returns. */
 BIDE_API enum bide_rc bide_server_set_identity(struct bide_server *server,
 					       bide_identity_fn fn, void *user);
 
 /**
- * bide_server_add_tool - register a tool; everything in @tool is copied.
+ * bide_server_add_tool - register a tool; everything in @tool is copied but
+ *	what @tool->user points to.
  *
  * Refused with BIDE_INVALID and a text that names the tool and the place: a
  * name outside A-Z a-z 0-9 _ - . or longer than 128 (server/tools, "Tool
@@ -81,10 +85,13 @@ BIDE_API enum bide_rc bide_server_add_tool(struct bide_server *server,
 	BIDE_NODISCARD;
 
 /**
- * bide_main - the whole command line: serve, tasks, doctor, migrate, version.
+ * bide_main - the whole command line: serve, tasks, doctor, backup, migrate,
+ *	version, help.
+ * @argv: reordered while the options are taken out; not kept.
  *
  * Returns an exit code: 0, 1 (failed), 2 (usage). "serve" returns after
  * SIGTERM or SIGINT once it has drained. Call it once, from the main thread.
+ * @server stays the caller's, for bide_server_free().
  */
 BIDE_API int bide_main(struct bide_server *server, int argc, char **argv);
 

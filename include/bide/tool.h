@@ -69,7 +69,8 @@ struct bide_tool {
 	const char *annotations;   /* JSON text of a ToolAnnotations object */
 	const char *icons;         /* JSON text of an array of Icon objects */
 	bide_handler_fn handler;
-	void *user;
+	void *user; /* for the handler; not owned, shared by all its calls, on
+		       many threads, until bide_main() returns */
 
 	enum bide_mode mode;
 	unsigned needs;   /* bide_can bits: without them -32021, before the
@@ -80,12 +81,14 @@ struct bide_tool {
 			   */
 	enum bide_on_close on_close;
 	enum bide_without_tasks without_tasks;
-	int64_t ttl_ms; /* of a task while it lives; 0: unlimited (null) */
+	int64_t ttl_ms; /* of a task while it lives, then it fails; 0: unlimited
+			   (null) */
 	int64_t retention_ms;      /* of its result; 0: option retention */
 	int64_t input_deadline_ms; /* of a question; 0: option input-deadline */
 	int64_t wait_budget_ms;    /* 0: option wait-budget; -1: no wait */
 	int64_t poll_interval_ms;  /* 0: option poll-interval */
-	int64_t max_run_ms;        /* of one entry of a handler; 0: none */
+	int64_t max_run_ms;        /* of one entry of a task's handler, then the
+				      task fails; 0: none */
 };
 #define BIDE_TOOL .size = sizeof(struct bide_tool)
 

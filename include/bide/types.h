@@ -16,7 +16,7 @@ extern "C" {
  *
  * NOT_FOUND and CONFLICT are answers, not failures. PENDING is not an error:
  * it says "return from the handler now, you will be entered again".
- * Only the text of INVALID may reach a client.
+ * Only the texts of INVALID and LIMIT may reach a client.
  */
 enum bide_rc {
 	BIDE_OK = 0,
@@ -37,7 +37,8 @@ enum bide_rc {
 	BIDE_FAILED = -13         /* bide_fail() was called; already recorded */
 };
 
-/** struct bide_error - caller-owned, fixed size, no heap. */
+/** struct bide_error - caller-owned, fixed size, no heap; UTF-8, cut to fit.
+ * Filled on failure only. Whoever does not want it gives NULL. */
 struct bide_error {
 	enum bide_rc rc;
 	char text[256];
