@@ -213,8 +213,12 @@ case ${1:-} in
 "") ;;
 --exit) leave= ;;
 --stop)
-	stop_all
-	echo "stopped"
+	if [ -f "$state" ]; then
+		stop_all
+		echo "Both instances are stopped."
+	else
+		echo "Nothing was left running."
+	fi
 	exit 0
 	;;
 *) die "what is $1? --exit or --stop" ;;
@@ -231,8 +235,8 @@ drop_privileges
 make_tree
 start_a
 start_b
-say "A: $url_a (pid $pid_a)    B: $url_b (pid $pid_b)"
-echo "database: $dir/bide.db"
+printf '\nA: %s (pid %s)\nB: %s (pid %s)\ndatabase: %s\n' \
+	"$url_a" "$pid_a" "$url_b" "$pid_b" "$dir/bide.db"
 
 act hello
 act deploy
