@@ -422,7 +422,7 @@ void ephemeral_start(struct dispatch *d, struct request *rq,
 	e->rq = rq;
 	e->tool = tool;
 	e->args = args;
-	if (once_door(d, rq, tool, &e->once)) {
+	if (once_door(d, rq, tool, &e->once, &e->args)) {
 		ephemeral_free(e);
 		return;
 	}

@@ -73,9 +73,16 @@ static bool same(const struct once_entry *a, const struct once_entry *b)
 	return false;
 }
 
-/* True: somebody runs it here; @rq follows. */
+static void release(json_t **args)
+{
+	json_decref(*args);
+	*args = NULL;
+}
+
+/* True: somebody runs it here; @rq follows, and from the unlock on it may be
+ * answered and freed on another thread. */
 static bool follow(struct dispatch *d, struct request *rq,
-		   struct once_entry *mine)
+		   struct once_entry *mine, json_t **args)
 {
 	struct follower *f = calloc(1, sizeof(*f));
 	struct once_entry *e;
@@ -89,6 +96,7 @@ static bool follow(struct dispatch *d, struct request *rq,
 		f->next = e->followers;
 		e->followers = f;
 		f = NULL;
+		release(args);
 	} else {
 		e = NULL;
 		mine->next = d->once;
@@ -134,7 +142,7 @@ void once_forget(struct dispatch *d, struct once_entry *e)
 }
 
 bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
-	       struct once_entry *e)
+	       struct once_entry *e, json_t **args)
 {
 	char *digest = NULL;
 	char *kept = NULL;
@@ -145,7 +153,7 @@ bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
 	find_keys(d, rq, tool, e);
 	if (e->n == 0)
 		return false;
-	if (follow(d, rq, e))
+	if (follow(d, rq, e, args))
 		return true;
 	for (i = 0; i < e->n && kept == NULL; i++) {
 		if (store_consumed(d->store, e->keys[i].id, &digest, &kept) !=
@@ -157,6 +165,7 @@ bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
 	if (kept == NULL)
 		return false;
 	once_forget(d, e);
+	release(args);
 	if (conflict)
 		core_error(d, rq, CORE_INVALID, CONFLICT_TEXT);
 	else

@@ -22,10 +22,13 @@ struct once_entry {
 	struct follower *followers;
 	struct once_entry *next;
 };
-/* True: a repeat; it was answered, or will be. False: go on, then once_keep()
- * or once_forget(). */
+/*
+ * True: a repeat; it was answered, or will be, perhaps by another thread that
+ * is done with @rq already, so *@args was released first and is NULL.
+ * False: go on, then once_keep() or once_forget().
+ */
 bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
-	       struct once_entry *e);
+	       struct once_entry *e, json_t **args);
 /*
  * Stores the outcome, then calls @done with the one to answer with: @earlier
  * is NULL, or another call's that came first; @why: DONE, or it was not stored.
