@@ -25,9 +25,10 @@
 #include "tests/e2e/lib/client.h"
 #include "tests/e2e/lib/server.h"
 
-#define REPEATS      5
-#define REPEATS_FULL 100
-#define ROUNDS_MAX   200
+#define REPEATS_SANITIZED 2
+#define REPEATS           5
+#define REPEATS_FULL      100
+#define ROUNDS_MAX        200
 
 struct point {
 	const char *name;
@@ -70,9 +71,9 @@ struct run {
 
 static int repeats(void)
 {
-	return getenv("BIDE_FULL") != NULL && getenv("BIDE_SANITIZED") == NULL
-		       ? REPEATS_FULL
-		       : REPEATS;
+	if (getenv("BIDE_SANITIZED") != NULL)
+		return REPEATS_SANITIZED;
+	return getenv("BIDE_FULL") != NULL ? REPEATS_FULL : REPEATS;
 }
 
 static bool a_lives(struct run *r)

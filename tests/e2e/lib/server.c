@@ -15,6 +15,7 @@
 
 #define START_S 60
 #define SAW_S   60
+#define END_S   30
 
 static void die(const char *what)
 {
@@ -276,10 +277,30 @@ int server_count(struct server *v, const char *text)
 	return n;
 }
 
+/* A leak shows when a program ends by itself: under a sanitizer each server
+ * gets the time to drain. Elsewhere a test need not wait for that. */
+static void ask_to_end(struct server *v)
+{
+	struct timespec until = in_seconds(END_S);
+
+	(void)kill(v->pid, SIGTERM);
+	(void)kill(v->pid, SIGCONT);
+	pthread_mutex_lock(&v->lock);
+	while (!v->over &&
+	       pthread_cond_timedwait(&v->more, &v->lock, &until) == 0)
+		;
+	if (!v->over)
+		(void)fprintf(stderr, "e2e: %s: no end in %d s\n", v->log,
+			      END_S);
+	pthread_mutex_unlock(&v->lock);
+}
+
 void server_free(struct server *v)
 {
 	if (v == NULL)
 		return;
+	if (v->pid != 0 && getenv("BIDE_SANITIZED") != NULL)
+		ask_to_end(v);
 	if (v->pid != 0)
 		server_kill(v, SIGKILL);
 	(void)close(v->from);
