@@ -153,7 +153,7 @@ BIDE_API enum bide_rc bide_sleep(struct bide_call *call, const char *key,
  * again. */
 BIDE_API enum bide_rc bide_yield(struct bide_call *call, const char *key)
 	BIDE_NODISCARD;
-/* The instance is draining or overloaded: a good moment to bide_yield(). */
+/* The instance is draining: a good moment to bide_yield(). */
 BIDE_API bool bide_should_yield(const struct bide_call *call);
 /**
  * bide_persist - turn this call into a task (tools of BIDE_EITHER).
@@ -165,8 +165,9 @@ BIDE_API bool bide_should_yield(const struct bide_call *call);
 BIDE_API enum bide_rc bide_persist(struct bide_call *call) BIDE_NODISCARD;
 
 /* ---- telling ---- */
-/* Values that do not rise above the last one told are dropped. @total <= 0:
- * unknown; @message may be NULL. Throttled by the engine. */
+/* Values that do not rise above the last one told are dropped; of a task's,
+ * the newest is written ten times a second at most. @total <= 0: unknown;
+ * @message may be NULL. */
 BIDE_API void bide_progress(struct bide_call *call, double progress,
 			    double total, const char *message);
 enum bide_log_level {
