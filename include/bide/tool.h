@@ -87,8 +87,10 @@ struct bide_tool {
 	int64_t input_deadline_ms; /* of a question; 0: option input-deadline */
 	int64_t wait_budget_ms;    /* 0: option wait-budget; -1: no wait */
 	int64_t poll_interval_ms;  /* 0: option poll-interval */
-	int64_t max_run_ms;        /* of one entry of a task's handler, then the
-				      task fails; 0: none */
+	/* Of one entry of a handler; 0: none. Then it is cancelled and the
+	 * call ends in an error: a task at once, any other call when the
+	 * handler leaves. */
+	int64_t max_run_ms;
 };
 #define BIDE_TOOL .size = sizeof(struct bide_tool)
 

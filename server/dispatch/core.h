@@ -27,6 +27,7 @@
 	"Too many requests of this caller are waiting; "                       \
 	"try again when some of them have ended"
 #define CORE_CROWDED          "Too many requests are waiting; try again"
+#define CORE_RAN_TOO_LONG     "The tool ran longer than allowed"
 #define CORE_STORE_TIMEOUT_MS 30000
 
 struct seat; /* one principal's share of what waits */

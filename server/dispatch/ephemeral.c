@@ -6,6 +6,7 @@
 
 #include "server/base/clock.h"
 #include "server/base/jsontext.h"
+#include "server/base/log.h"
 #include "server/dispatch/once.h"
 #include "server/dispatch/tools.h"
 #include "server/security/keyring.h"
@@ -29,6 +30,8 @@ struct ephemeral {
 	int64_t until_ms; /* boot clock: the end of the wait budget */
 	int64_t wake_ms;  /* the store's clock: where the handler sleeps to */
 	struct once_entry once;
+	struct wake_timer limit; /* max_run_ms of the entry that runs */
+	atomic_int over; /* of the timer and the handler, who have come by */
 	/* The outcome, while it is being kept. */
 	struct buf text;
 	struct outcome outcome;
@@ -385,6 +388,41 @@ static void left_with(struct ephemeral *e, struct run_result *r)
 	}
 }
 
+/* An entry that took too long ends with whoever comes last, the timer that
+ * tells the handler or the handler that leaves: neither uses the call then. */
+static void over_by_one(struct ephemeral *e)
+{
+	if (atomic_fetch_add(&e->over, 1) == 1)
+		fail(e, CORE_INTERNAL, CORE_RAN_TOO_LONG);
+}
+
+static void over(struct wake_timer *t)
+{
+	struct ephemeral *e =
+		(struct ephemeral *)((char *)t -
+				     offsetof(struct ephemeral, limit));
+
+	log_warn("call.ran_too_long", "tool=%s", e->tool->def.name);
+	run_cancel(e->call, BIDE_CANCELLED);
+	over_by_one(e);
+}
+
+/* False: it took longer than the tool may, and is ended. */
+static bool enter_within(struct ephemeral *e, struct run_result *r)
+{
+	int64_t ms = e->tool->def.max_run_ms;
+
+	if (ms > 0)
+		wake_timer_arm(e->d->wake, &e->limit, clock_boot_ms() + ms,
+			       over);
+	run_enter(e->call, r);
+	if (ms <= 0 || wake_timer_disarm(e->d->wake, &e->limit))
+		return true;
+	run_result_fini(r);
+	over_by_one(e);
+	return false;
+}
+
 static void enter(struct ephemeral *e)
 {
 	struct run_result r = {0};
@@ -393,11 +431,13 @@ static void enter(struct ephemeral *e)
 		fail(e, CORE_INTERNAL, "Cancelled");
 		return;
 	}
-	run_enter(e->call, &r);
+	if (!enter_within(e, &r))
+		return;
 	while (r.left == RUN_NEEDS_INPUT && answered_along(e->call, e->rq)) {
 		run_result_fini(&r);
 		memset(&r, 0, sizeof(r));
-		run_enter(e->call, &r);
+		if (!enter_within(e, &r))
+			return;
 	}
 	/* Nobody is there: what is not finished is cancelled. */
 	if (e->added && pending_closed(&e->p) && r.left != RUN_COMPLETE &&
