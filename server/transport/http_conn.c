@@ -14,6 +14,8 @@
 /* Memory a connection keeps from one request to the next. */
 #define KEEP_HEAD_BYTES 4096
 #define KEEP_BODY_BYTES 16384
+/* What is read from a larger one may be many times its size. */
+#define LARGE_BODY_BYTES (256 * 1024)
 /*
  * libmicrohttpd 0.9.75 walks all its suspended connections, some 6 ns each,
  * when one is resumed. With few there is nothing to save; with more,
@@ -185,10 +187,12 @@ void conn_reset(struct conn *c)
 	c->response = NULL;
 	c->phase = CONN_IDLE;
 	c->used = true;
-	c->ended = c->told = c->telling = c->detached = c->finishing = false;
+	c->ended = c->told = c->telling = c->finishing = false;
 	c->streaming = c->comments = c->overflow = false;
 	buf_fini(&c->out);
 	c->out_at = 0;
+	if (c->body.len > LARGE_BODY_BYTES)
+		atomic_store(&h->large, true);
 	shrink(&c->head, KEEP_HEAD_BYTES);
 	shrink(&c->body, KEEP_BODY_BYTES);
 	c->refusal = NULL;

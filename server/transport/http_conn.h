@@ -78,7 +78,6 @@ struct conn {
 	bool open;                  /* the protocol has it */
 	bool ended;                 /* by respond() or stream_end() */
 	bool told, telling;         /* protocol_closed(): called, running */
-	bool detached;              /* the client got another answer */
 	bool finishing;             /* somebody is on to protocol_finished() */
 	bool whole;
 	struct MHD_Response *response;
@@ -99,6 +98,7 @@ struct http {
 	atomic_int busy;      /* requests, from their head to their end */
 	atomic_int suspended; /* until MHD_resume_connection() has returned */
 	atomic_bool draining, stopping;
+	atomic_bool large; /* a large body came to its end */
 
 	struct mutex set_lock;
 	struct cond changed; /* busy, suspended and listen_fd going down */
@@ -116,6 +116,7 @@ struct http {
 	atomic_bool quit;
 	int64_t tick_ms;
 	int64_t accept_at_ms; /* not before: descriptors ran out */
+	int64_t trim_at_ms;   /* 0: there is nothing to give back */
 	struct conn **round;  /* room for a snapshot of conns */
 	size_t round_cap;
 };

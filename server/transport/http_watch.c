@@ -5,6 +5,7 @@
  * the comments of silent streams, resumes in batches, and frees connections.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,6 +24,7 @@
 #define TICK_MIN_MS 2
 #define TICK_MAX_MS 1000
 #define TICK_PARTS  10 /* a deadline is kept to a tenth of itself */
+#define TRIM_MS     2000
 
 /* ---- accepting ---- */
 static void listen_off(struct http *h)
@@ -137,6 +139,19 @@ static void reap(struct conn *c, int64_t now)
 	mutex_unlock(&c->lock);
 }
 
+/* The C library keeps what many small values took, spread as they are; a few
+ * bodies of nothing but brackets would weigh a gigabyte for ever. Later, for a
+ * task may be at work on what came. */
+static void trim(struct http *h, int64_t now)
+{
+	if (h->trim_at_ms == 0 && atomic_exchange(&h->large, false))
+		h->trim_at_ms = now + TRIM_MS;
+	if (h->trim_at_ms == 0 || now < h->trim_at_ms)
+		return;
+	h->trim_at_ms = 0;
+	(void)malloc_trim(0);
+}
+
 static void tick(struct http *h)
 {
 	int64_t now = clock_boot_ms();
@@ -155,6 +170,7 @@ static void tick(struct http *h)
 		if (due(atomic_load(&c->comment_at), now + h->tick_ms))
 			sse_comment(c, now);
 	}
+	trim(h, now);
 }
 
 static void close_idle(struct http *h)

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -547,6 +548,37 @@ static void test_polling__writes_nothing(void **unused)
 	scratch_free(s);
 }
 
+/* A few megabytes of brackets are hundreds while they are read, and nothing
+ * thereafter. */
+static void test_bodies__that_are_wide_leave_no_weight(void **unused)
+{
+	static const char *const none[] = {NULL};
+	struct scratch *scratch = scratch_new();
+	struct server *v = server_start(scratch, none);
+	struct ask a = {.url = v->url, .can = CAN_FORM};
+	json_t *args = json_object();
+	json_t *wide = json_array();
+	long before = probe_rss_kb(v->pid);
+	double until;
+
+	(void)unused;
+	for (long i = 0; i < scaled(500000, 500000); i++)
+		(void)json_array_append_new(wide, json_object());
+	(void)json_object_set_new(args, "how", json_string("text"));
+	(void)json_object_set_new(args, "wide", wide);
+	for (int i = 0; i < 2; i++)
+		reply_free(tool(&a, "ends_as_a_task", json_incref(args)));
+	json_decref(args);
+	until = now_ms() + 30000;
+	while (!sanitized() && probe_rss_kb(v->pid) > before + 40 * 1024 &&
+	       now_ms() < until)
+		(void)usleep(50000);
+	if (!sanitized())
+		assert_true(probe_rss_kb(v->pid) <= before + 40 * 1024);
+	server_free(v);
+	scratch_free(scratch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_sweeper__is_in_nobodys_way),
 		cmocka_unit_test(test_first_rounds__that_nobody_continues_go),
 		cmocka_unit_test(test_polling__writes_nothing),
+		cmocka_unit_test(test_bodies__that_are_wide_leave_no_weight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
