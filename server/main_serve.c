@@ -65,20 +65,27 @@ static int page_metrics(void *user, struct buf *body)
 }
 
 /* ---- bottom up ---- */
+static enum bide_rc start_keys(struct serve *s, struct bide_error *err)
+{
+	const char *where = config_string(conf(s), CONFIG_STATE_KEYS);
+
+	if (*where == '\0')
+		return keyring_from_store(s->store, &s->keys, err);
+	if (strncmp(where, "env:", 4) == 0)
+		return keyring_from_env(where + 4, &s->keys, err);
+	return keyring_from_file(where, &s->keys, err);
+}
+
 static enum bide_rc start_store(struct serve *s, struct bide_error *err)
 {
 	struct store_options opt;
-	const char *file = config_string(conf(s), CONFIG_STATE_KEYS);
 	enum bide_rc rc;
 
 	admin_store_options(conf(s), &opt);
 	opt.create = true;
 	opt.migrate = true;
 	rc = store_open(&opt, &s->store, err);
-	if (rc != BIDE_OK)
-		return rc;
-	return *file != '\0' ? keyring_from_file(file, &s->keys, err)
-			     : keyring_from_store(s->store, &s->keys, err);
+	return rc != BIDE_OK ? rc : start_keys(s, err);
 }
 
 static enum bide_rc start_engine(struct serve *s, struct bide_error *err)

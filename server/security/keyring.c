@@ -110,10 +110,11 @@ static enum bide_rc parse_key_line(char *line, struct store_key *key,
 	if (kid == NULL || kid[0] == '#')
 		return BIDE_NOT_FOUND;
 	if (!kid_good(kid) || text == NULL)
-		return error_set(reterr, BIDE_INVALID,
-				 "each line of the key file is: an id of at "
-				 "most 15 letters and digits, a space, 32 "
-				 "bytes as base64url");
+		return error_set(
+			reterr, BIDE_INVALID,
+			"each line of the keys is: an id of at most 15 "
+			"letters and digits, a space, 32 bytes as "
+			"base64url");
 	if (sodium_base642bin(key->key, sizeof(key->key), text, strlen(text),
 			      NULL, &n, &end, VARIANT) != 0 ||
 	    *end != '\0' || n != sizeof(key->key))
@@ -141,8 +142,13 @@ static enum bide_rc read_key_lines(FILE *f, struct store_key *keys, size_t *n,
 		}
 		if (rc == BIDE_OK && *n == STORE_KEYS_MAX)
 			rc = error_set(reterr, BIDE_LIMIT,
-				       "the key file holds more than %d keys",
+				       "there are more than %d keys",
 				       STORE_KEYS_MAX);
+		for (size_t i = 0; rc == BIDE_OK && i < *n; i++)
+			if (strcmp(keys[i].kid, key.kid) == 0)
+				rc = error_set(reterr, BIDE_INVALID,
+					       "key \"%s\" stands twice",
+					       key.kid);
 		if (rc == BIDE_OK)
 			keys[(*n)++] = key;
 		sodium_memzero(&key, sizeof(key));
@@ -151,13 +157,56 @@ static enum bide_rc read_key_lines(FILE *f, struct store_key *keys, size_t *n,
 	return rc;
 }
 
+/* The keys in @f, which is closed; @what: where they stand, for the text. */
+static enum bide_rc keyring_read(FILE *f, const char *what, const char *name,
+				 struct keyring **ret,
+				 struct bide_error *reterr)
+{
+	struct store_key keys[STORE_KEYS_MAX];
+	size_t n = 0;
+	enum bide_rc rc = read_key_lines(f, keys, &n, reterr);
+
+	(void)fclose(f);
+	if (rc == BIDE_OK && n == 0)
+		rc = error_set(reterr, BIDE_INVALID, "the %s %s holds no key",
+			       what, name);
+	if (rc == BIDE_OK)
+		rc = keyring_from_keys(keys, n, ret);
+	sodium_memzero(keys, sizeof(keys));
+	return rc;
+}
+
+enum bide_rc keyring_from_env(const char *name, struct keyring **ret,
+			      struct bide_error *reterr)
+{
+	const char *value = getenv(name);
+	char *text = NULL;
+	FILE *f = NULL;
+	enum bide_rc rc;
+
+	if (value == NULL || *value == '\0')
+		return error_set(reterr, BIDE_INVALID,
+				 "the variable %.100s holds no key", name);
+	text = strdup(value);
+	if (text != NULL)
+		f = fmemopen(text, strlen(text), "r");
+	if (f == NULL) {
+		free(text);
+		return error_set(reterr, BIDE_NOMEM, "out of memory");
+	}
+	/* Not everything that sets variables can put a line break in one. */
+	for (char *p = text; (p = strchr(p, ',')) != NULL;)
+		*p = '\n';
+	rc = keyring_read(f, "variable", name, ret, reterr);
+	sodium_memzero(text, strlen(text));
+	free(text);
+	return rc;
+}
+
 enum bide_rc keyring_from_file(const char *path, struct keyring **ret,
 			       struct bide_error *reterr)
 {
-	struct store_key keys[STORE_KEYS_MAX];
 	struct stat st;
-	size_t n = 0;
-	enum bide_rc rc;
 	FILE *f = fopen(path, "re");
 
 	if (f == NULL)
@@ -170,15 +219,7 @@ enum bide_rc keyring_from_file(const char *path, struct keyring **ret,
 				 "chmod 600 it",
 				 path);
 	}
-	rc = read_key_lines(f, keys, &n, reterr);
-	(void)fclose(f);
-	if (rc == BIDE_OK && n == 0)
-		rc = error_set(reterr, BIDE_INVALID,
-			       "the key file %s holds no key", path);
-	if (rc == BIDE_OK)
-		rc = keyring_from_keys(keys, n, ret);
-	sodium_memzero(keys, sizeof(keys));
-	return rc;
+	return keyring_read(f, "key file", path, ret, reterr);
 }
 
 enum bide_rc keyring_from_keys(const struct store_key *keys, size_t n,

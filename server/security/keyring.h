@@ -17,6 +17,9 @@ enum bide_rc keyring_from_store(struct store *s, struct keyring **ret,
  * by others. */
 enum bide_rc keyring_from_file(const char *path, struct keyring **ret,
 			       struct bide_error *reterr);
+/* The same lines, or with commas between them, in an environment variable. */
+enum bide_rc keyring_from_env(const char *name, struct keyring **ret,
+			      struct bide_error *reterr);
 enum bide_rc keyring_from_keys(const struct store_key *keys, size_t n,
 			       struct keyring **ret);
 enum bide_rc
