@@ -349,7 +349,7 @@ static void test_gone__cancels_an_ephemeral_call(void **unused)
 
 		for (size_t k = 0; k < l.n; k++)
 			seen = seen || (l.line[k][0] != '\0' &&
-					strstr(l.line[k], " cancelled"));
+					strstr(l.line[k], " dropped"));
 		lines_free(&l);
 		(void)nanosleep(&nap, NULL);
 	}
