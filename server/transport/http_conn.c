@@ -187,7 +187,7 @@ void conn_reset(struct conn *c)
 	c->response = NULL;
 	c->phase = CONN_IDLE;
 	c->used = true;
-	c->ended = c->told = c->telling = c->detached = c->finishing = false;
+	c->ended = c->told = c->telling = c->finishing = false;
 	c->streaming = c->comments = c->overflow = false;
 	buf_fini(&c->out);
 	c->out_at = 0;

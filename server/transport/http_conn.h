@@ -78,7 +78,6 @@ struct conn {
 	bool open;                  /* the protocol has it */
 	bool ended;                 /* by respond() or stream_end() */
 	bool told, telling;         /* protocol_closed(): called, running */
-	bool detached;              /* the client got another answer */
 	bool finishing;             /* somebody is on to protocol_finished() */
 	bool whole;
 	struct MHD_Response *response;

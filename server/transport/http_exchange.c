@@ -86,13 +86,15 @@ static bool claim_tell_locked(struct conn *c)
 }
 
 /* ---- on the transport thread ---- */
-/* The client gets a 503, the protocol a close. c->lock is held: released. */
+/*
+ * The client gets a 503, and with it the end of its connection; the protocol is
+ * told of a close. c->lock is held, and released.
+ */
 static enum MHD_Result turn_away_unlock(struct conn *c)
 {
 	bool tell = claim_tell_locked(c);
 	enum MHD_Result queued;
 
-	c->detached = true;
 	c->phase = CONN_SENDING;
 	mutex_unlock(&c->lock);
 	queued = http_refuse(c, &http_refusal_busy);

@@ -26,7 +26,7 @@ enum MHD_Result http_queue(struct conn *c, unsigned status,
 		return MHD_NO;
 	/* After chunks nothing more: what a lenient reader took for their end
 	 * another may have read past. */
-	if (c->chunked || c->detached || atomic_load(&c->http->draining))
+	if (c->chunked || atomic_load(&c->http->draining))
 		(void)MHD_add_response_header(response, "Connection", "close");
 	queued = MHD_queue_response(c->mhd, status, response);
 	MHD_destroy_response(response);

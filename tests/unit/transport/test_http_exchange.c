@@ -11,12 +11,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 
-#include "tests/unit/transport/lib/client.h"
-#include "tests/unit/transport/lib/fake.h"
 #include "server/base/clock.h"
 #include "server/base/metrics.h"
 #include "server/base/thread.h"
+#include "tests/unit/transport/lib/client.h"
+#include "tests/unit/transport/lib/fake.h"
 
 #define RACES 10000
 #define MANY  2000
@@ -284,6 +285,73 @@ static void test_closed__may_end_the_exchange_in_the_call(void **state)
 	fake_stop(h);
 }
 
+/* The transport is done with it first; still the end comes after the close. */
+static void answer_and_wait(struct exchange *ex)
+{
+	int before = atomic_load(&fake.finishes);
+
+	fake_answer(ex, 500, "{}");
+	while (metric_get(METRIC_HTTP_CONNECTIONS) > 0)
+		sched_yield();
+	assert_int_equal(fake.finishes, before);
+}
+
+static void test_finished__comes_after_closed_has_returned(void **state)
+{
+	struct http *h = fake_start(NULL);
+	struct client c;
+
+	(void)state;
+	fake.request = fake_keep;
+	fake.closed = answer_and_wait;
+	for (int i = 1; i <= 20; i++) {
+		client_open(&c, h);
+		client_send(&c, POST_EMPTY);
+		fake_until(&fake.requests, i);
+		client_close(&c);
+		fake_until(&fake.finishes, i);
+	}
+	assert_int_equal(fake.whole, 0);
+	fake_stop(h);
+}
+
+/* Slow enough that the close is heard of during the call. */
+static void keep_slowly(struct exchange *ex)
+{
+	const struct timespec ms = {.tv_nsec = 2000000};
+
+	fake_keep(ex);
+	(void)nanosleep(&ms, NULL);
+}
+
+static void test_leaving__during_the_call_is_told_after_it(void **state)
+{
+	struct http *h = fake_start(NULL);
+	struct client c;
+	struct reply r;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		int n = atomic_load(&fake.requests);
+
+		client_open(&c, h);
+		/* From the first wait on the connection is watched. */
+		fake.request = fake_keep;
+		client_send(&c, POST_EMPTY);
+		fake_until(&fake.requests, n + 1);
+		fake_answer(fake_take(), 200, "{}");
+		client_reply(&c, &r);
+		reply_fini(&r);
+		fake.request = keep_slowly;
+		client_send(&c, POST_EMPTY);
+		(void)shutdown(c.fd, SHUT_WR);
+		fake_until(&fake.closes, i + 1);
+		fake_until(&fake.finishes, n + 2);
+		client_close(&c);
+	}
+	fake_stop(h);
+}
+
 /* A half-close with a second request behind the first. */
 static void test_leaving__with_a_pipelined_request(void **state)
 {
@@ -495,6 +563,10 @@ int main(void)
 		cmocka_unit_test(
 			test_leaving__before_the_suspension_is_told_after),
 		cmocka_unit_test(test_closed__may_end_the_exchange_in_the_call),
+		cmocka_unit_test(
+			test_finished__comes_after_closed_has_returned),
+		cmocka_unit_test(
+			test_leaving__during_the_call_is_told_after_it),
 		cmocka_unit_test(test_leaving__with_a_pipelined_request),
 		cmocka_unit_test(test_answer__that_is_written_is_whole),
 		cmocka_unit_test(test_reset__in_the_middle_of_an_answer),

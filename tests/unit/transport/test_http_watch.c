@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "server/base/clock.h"
 #include "tests/unit/transport/lib/client.h"
 #include "tests/unit/transport/lib/fake.h"
-#include "server/base/clock.h"
 
 #define SHORT_MS 200
 #define SLACK_MS 3000 /* of a busy machine */

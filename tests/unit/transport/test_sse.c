@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tests/unit/transport/lib/client.h"
-#include "tests/unit/transport/lib/fake.h"
 #include "server/base/limits.h"
 #include "server/base/thread.h"
+#include "tests/unit/transport/lib/client.h"
+#include "tests/unit/transport/lib/fake.h"
 
 #define KEEP_ALIVE_MS 100
 
