@@ -2,23 +2,16 @@
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 /*
- * Every ceiling of bide, in one list. Those marked (option) are defaults that
- * an option of the same name overrides.
+ * Every fixed ceiling of bide, in one list. Those that an operator may set are
+ * options: config.def.
  */
 #define LIMIT_JSON_DEPTH              64
-#define LIMIT_BODY_BYTES              (4 * 1024 * 1024) /* (option) one request body */
 #define LIMIT_HEADER_BYTES            (16 * 1024) /* all headers of a request */
-#define LIMIT_CONNECTIONS             4000        /* (option) */
-#define LIMIT_CONNECTIONS_PER_IP      0 /* (option) 0: none; a proxy is one IP */
-#define LIMIT_SUSPENDED               2000 /* (option) waiting connections */
-#define LIMIT_WAITS_PER_PRINCIPAL     1000 /* (option) */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
 #define LIMIT_TASK_IDS_PER_LISTEN     1000
 #define LIMIT_STREAM_QUEUE_BYTES                                               \
-	(1024 * 1024)                           /* unsent bytes of one stream  \
-						 */
-#define LIMIT_REQUEST_STATE_BYTES   (16 * 1024) /* (option) sealed text */
-#define LIMIT_TASKS_PER_PRINCIPAL   10000       /* (option) not ended */
+	(1024 * 1024) /* unsent bytes of one stream                            \
+		       */
 #define LIMIT_RESULT_BYTES          (4 * 1024 * 1024) /* a handler's result */
 #define LIMIT_STEP_BYTES            (1024 * 1024)     /* one step's result */
 #define LIMIT_STEPS_PER_TASK        100000

@@ -8,7 +8,7 @@
 
 /*
  * What the contract suite needs of a kind of database. A second database brings
- * another implementation of this header and passes test_contract.c unchanged.
+ * another implementation of this header and passes test_contract_*.c unchanged.
  */
 struct contract {
 	char dir[256];
