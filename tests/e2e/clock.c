@@ -2,7 +2,7 @@
 /*
  * Hours in seconds: servers on a clock that the test moves. The clock is moved
  * only when nothing is on the wire (everybody waits, or nobody is there), for
- * the servers' deadlines move with it. CASES 41, 42, 49, 51; docs/design.md,
+ * the servers' deadlines move with it. F18, F19, F26, F50; docs/design.md,
  * "Tasks in the store", rules 3, 9, 13.
  */
 #include <pthread.h>
@@ -95,7 +95,7 @@ static bool become_effects(const char *step, int n)
 	return effects(step) == n;
 }
 
-/* ---- case 51: a client with little patience ---- */
+/* ---- F26: a client with little patience ---- */
 struct patient {
 	struct ask a;
 	const char *tool_name;
@@ -306,7 +306,7 @@ static void test_question__has_a_day(void **unused)
 	free(left);
 }
 
-/* Cases 41, 42: no default TTL ends a task; retention counts from its end, and
+/* F18, F19: no default TTL ends a task; retention counts from its end, and
  * what is announced is what happens. */
 static void test_retention__counts_from_the_end(void **unused)
 {
@@ -344,7 +344,7 @@ static void test_retention__counts_from_the_end(void **unused)
 	free(id);
 }
 
-/* Case 42: a TTL that is announced is kept. */
+/* F19: a TTL that is announced is kept. */
 static void test_ttl__is_enforced(void **unused)
 {
 	struct ask a = tasks_of(one);
@@ -362,7 +362,7 @@ static void test_ttl__is_enforced(void **unused)
 /* ---- a jump for all ---- */
 
 /*
- * Case 49: an hour at once, as after a suspend. What has no timer stays as it
+ * F50: an hour at once, as after a suspend. What has no timer stays as it
  * was; what was due fires, once.
  */
 static void test_jump__ends_nothing_and_fires_once(void **unused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The envelope and the headers over real HTTP: CONFORMANCE section 3, 1-4,
- * 7-10, 17-33, 45-52, 80, 87-89; CASES 50, 61.
+ * The envelope and the headers over real HTTP. S and F with a number are the
+ * rows of docs/conformance.md.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void refused(struct reply *r, int status, int code)
 	reply_free(r);
 }
 
-/* 1 */
+/* S1 */
 static void test_origin__a_bad_one_is_403(void **unused)
 {
 	static const char *const bad[] = {"Origin: https://evil.example.com",
@@ -98,7 +98,7 @@ static void test_origin__a_bad_one_is_403(void **unused)
 	reply_free(r);
 }
 
-/* 2, 3 */
+/* S2 */
 static void test_notification__is_202_or_refused(void **unused)
 {
 	struct reply *r = raw("notifications/cancelled", NULL, NULL,
@@ -114,7 +114,7 @@ static void test_notification__is_202_or_refused(void **unused)
 	reply_free(r);
 }
 
-/* 4, 26 and the table of section 2 */
+/* S3, S14 */
 static void test_version__header_and_meta(void **unused)
 {
 	static const char *const none[] = {"MCP-Protocol-Version:", NULL};
@@ -148,7 +148,7 @@ static void test_version__header_and_meta(void **unused)
 		400, -32022);
 }
 
-/* 23: on any method */
+/* S11: on any method */
 static void test_meta__is_required_on_any_method(void **unused)
 {
 	static const char *const methods[] = {"server/discover", "tools/list",
@@ -169,7 +169,7 @@ static void test_meta__is_required_on_any_method(void **unused)
 		400, -32602);
 }
 
-/* 7-10 */
+/* S4, S5 */
 static void test_name__is_compared_after_decoding(void **unused)
 {
 	static const struct {
@@ -234,7 +234,7 @@ static void test_method_header__must_match(void **unused)
 	refused(rpc(&a, "tools/list", NULL, NULL), 400, -32020);
 }
 
-/* 17, 18, 20 */
+/* S6, S7 */
 static void test_body__is_one_request(void **unused)
 {
 	static const struct {
@@ -271,7 +271,7 @@ static void test_body__is_one_request(void **unused)
 	}
 }
 
-/* 19 */
+/* S8 */
 static void test_id__comes_back_as_it_was(void **unused)
 {
 	static const char *const ids[] = {"1",
@@ -300,7 +300,7 @@ static void test_id__comes_back_as_it_was(void **unused)
 	}
 }
 
-/* 21 of the table: unknown methods, those of the other era among them */
+/* S21: unknown methods, those of the other era among them */
 static void test_method__unknown_is_404(void **unused)
 {
 	static const char *const methods[] = {
@@ -315,7 +315,7 @@ static void test_method__unknown_is_404(void **unused)
 		refused(rpc(&a, methods[i], NULL, NULL), 404, -32601);
 }
 
-/* 28 */
+/* S16 */
 static void test_tool__unknown_is_invalid_params(void **unused)
 {
 	struct ask a = plain();
@@ -346,7 +346,7 @@ static void test_arguments__that_do_not_fit(void **unused)
 	reply_free(r);
 }
 
-/* 24: nothing is remembered between requests of one connection. */
+/* S12: nothing is remembered between requests of one connection. */
 static void test_capability__is_each_requests_own(void **unused)
 {
 	struct ask a = plain();
@@ -370,7 +370,7 @@ static void test_capability__is_each_requests_own(void **unused)
 	reply_free(r);
 }
 
-/* 30, 31, 33; case 61 */
+/* S20, S60; F33 */
 static void test_discover__says_what_is_served(void **unused)
 {
 	struct ask a = plain();
@@ -397,7 +397,7 @@ static void test_discover__says_what_is_served(void **unused)
 	reply_free(r);
 }
 
-/* 32, 33, 78: the list is the same each time, and so are its hints */
+/* S22, S60: the list is the same each time, and so are its hints */
 static void test_tools_list__is_stable_and_paged(void **unused)
 {
 	struct ask a = plain();
@@ -425,7 +425,7 @@ static void test_tools_list__is_stable_and_paged(void **unused)
 	reply_free(r);
 }
 
-/* 51, 52, 86: progress rises, for the token only; logs by level */
+/* S37 to S39: progress rises, for the token only; logs by level */
 static void test_stream__carries_what_was_asked_for(void **unused)
 {
 	struct ask a = plain();
@@ -461,7 +461,7 @@ static void test_stream__carries_what_was_asked_for(void **unused)
 	reply_free(r);
 }
 
-/* 89: an error that is known at once is a plain response with its status */
+/* S18: an error that is known at once is a plain response with its status */
 static void test_error__is_no_stream(void **unused)
 {
 	struct ask a = plain();
@@ -476,7 +476,7 @@ static void test_error__is_no_stream(void **unused)
 	reply_free(r);
 }
 
-/* 54, 80 */
+/* S59 */
 static void test_structured__fits_and_is_repeated_as_text(void **unused)
 {
 	struct ask a = plain();
@@ -492,7 +492,7 @@ static void test_structured__fits_and_is_repeated_as_text(void **unused)
 	reply_free(r);
 }
 
-/* 50: nothing of the earlier era is echoed */
+/* S17: nothing of the earlier era is echoed */
 static void test_session__is_ignored(void **unused)
 {
 	static const char *const h[] = {"Mcp-Session-Id: s1",

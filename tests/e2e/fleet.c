@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Several processes on one database: freezes, deaths, lost wake-ups, many at
- * once. CASES 20-27, 30-32, 34, 36; design rules 2, 3, 12.
+ * once. docs/conformance.md: F35 to F40, F42, F43, F45, F46; docs/design.md,
+ * rules 2, 3, 12.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -116,7 +117,7 @@ static json_t *shown(struct scratch *s, const char *id)
 	return t;
 }
 
-/* Case 20: the process dies: another goes on at once, not after a lease. */
+/* F35: the process dies: another goes on at once, not after a lease. */
 static void test_death__is_noticed_at_once(void **unused)
 {
 	static const char *const slow_lease[] = {"--lease", "60000", NULL};
@@ -142,7 +143,7 @@ static void test_death__is_noticed_at_once(void **unused)
 	scratch_free(s);
 }
 
-/* Case 22: frozen past its lease, then thawed: its writes change nothing. */
+/* F36: frozen past its lease, then thawed: its writes change nothing. */
 static void test_freeze__loses_the_claim(void **unused)
 {
 	static const char *const lease[] = {"--lease", "500", NULL};
@@ -171,7 +172,7 @@ static void test_freeze__loses_the_claim(void **unused)
 	scratch_free(s);
 }
 
-/* Case 24, 25: a live worker is never reaped by others that start. */
+/* F38: a live worker is never reaped by others that start. */
 static void test_start__reaps_no_live_worker(void **unused)
 {
 	struct scratch *s = scratch_new();
@@ -196,7 +197,7 @@ static void test_start__reaps_no_live_worker(void **unused)
 	scratch_free(s);
 }
 
-/* Case 32: every datagram is dropped: no worse than the slow poll. */
+/* F43: every datagram is dropped: no worse than the slow poll. */
 static void test_bell__dropped_is_no_worse_than_the_poll(void **unused)
 {
 	static const char *const deaf[] = {"--fault", "bell.send:0:fail",
@@ -226,7 +227,7 @@ static void test_bell__dropped_is_no_worse_than_the_poll(void **unused)
 	scratch_free(s);
 }
 
-/* Case 30, 31: the answer falls while the task is being parked. */
+/* F42: the answer falls while the task is being parked. */
 static void test_answer__at_every_point_of_parking(void **unused)
 {
 	static const char *const slow[] = {"--fault",
@@ -275,7 +276,7 @@ static void *start_thread(void *arg)
 	return NULL;
 }
 
-/* Case 34: twenty start on a new database at once: one migration, all well. */
+/* F45: twenty start on a new database at once: one migration, all well. */
 static void test_twenty__start_at_once(void **unused)
 {
 	struct scratch *s = scratch_new();
@@ -335,7 +336,7 @@ static void *work_thread(void *arg)
 	return NULL;
 }
 
-/* Case 36: sixteen processes on one file: nobody sees BUSY, nobody starves. */
+/* F46: sixteen processes on one file: nobody sees BUSY, nobody starves. */
 static void test_sixteen__work_on_one_file(void **unused)
 {
 	static const char *const few[] = {"--task-workers", "2",
@@ -373,7 +374,7 @@ static void test_sixteen__work_on_one_file(void **unused)
 	scratch_free(s);
 }
 
-/* Case 23: N instances, one ready task: exactly one claim. */
+/* F37: N instances, one ready task: exactly one claim. */
 static void test_ready__is_claimed_once(void **unused)
 {
 	static const char *const none[] = {"--task-workers", "0", NULL};

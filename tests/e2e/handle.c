@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A persistent tool for a client without the tasks extension: it waits, comes
- * back with a handle, detaches. Design section 2; CASES 5, 6, 41-47, 51, 55.
+ * back with a handle, detaches. docs/design.md section 2; docs/conformance.md:
+ * F18 to F24, F26, F30.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -208,7 +209,7 @@ static void test_misfit__is_asked_again_under_a_new_key(void **unused)
 	reply_free(t);
 }
 
-/* 64 turned round: the flow stays what it was, whatever a retry declares. */
+/* S46 turned round: the flow stays what it was, whatever a retry declares. */
 static void test_flow__stays_for_the_life_of_the_call(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -237,7 +238,7 @@ static char *handle_in(const struct reply *r)
 	return h != NULL ? strdup(h) : NULL;
 }
 
-/* Case 51: rounds, then it detaches, and wait_for_task brings the result. */
+/* F26: rounds, then it detaches, and wait_for_task brings the result. */
 static void test_detach__and_wait_for_task(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -314,7 +315,7 @@ static void call_and_leave(const char *name, long after_ms)
 	(void)pthread_join(t, NULL);
 }
 
-/* Case 55: gone while it waits, nobody comes back: cancelled after the grace.
+/* F30: gone while it waits, nobody comes back: cancelled after the grace.
  */
 static void test_gone__is_cancelled_after_the_grace(void **unused)
 {
@@ -336,7 +337,7 @@ static void test_gone__goes_on_where_the_tool_says_so(void **unused)
 	assert_int_equal(tasks_in("busy_goes_on", "RUNNING"), 1);
 }
 
-/* Case 55: an ephemeral call is cancelled at once when its client goes. */
+/* F30: an ephemeral call is cancelled at once when its client goes. */
 static void test_gone__cancels_an_ephemeral_call(void **unused)
 {
 	const struct timespec nap = {0, 10 * 1000 * 1000};
@@ -444,7 +445,7 @@ static void test_idempotency__a_repeated_first_call(void **unused)
 	reply_free(r);
 }
 
-/* Case 44, 45: one handler gives the same with and without tasks. */
+/* F21, F22: one handler gives the same with and without tasks. */
 static void test_upgrade__between_two_rounds(void **unused)
 {
 	static const char *const old[] = {"--test-identity", "--wait-budget",

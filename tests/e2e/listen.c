@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * subscriptions/listen with taskIds, across instances; draining.
- * CONFORMANCE section 3, 45, 46, 49, 66; CASES 47, 52-54, 56.
+ * docs/conformance.md: S34 to S36, S48; F24, F27 to F29, F31.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void create(struct ask *a, const char *name, char *id)
 	reply_free(r);
 }
 
-/* Case 54; 45, 46, 66: a listener on B learns of what happens on A. */
+/* F29; S34, S35, S48: a listener on B learns of what happens on A. */
 static void test_listener__learns_of_another_instance(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -89,7 +89,7 @@ static void test_listener__learns_of_another_instance(void **unused)
 	ack = json_array_get(l.messages, 0);
 	assert_string_equal(json_string_value(json_object_get(ack, "method")),
 			    "notifications/subscriptions/acknowledged");
-	/* 47: another's task and an unknown one are absent alike */
+	/* F24: another's task and an unknown one are absent alike */
 	ids = json_object_get(json_object_get(json_object_get(ack, "params"),
 					      "notifications"),
 			      "taskIds");
@@ -111,7 +111,7 @@ static void test_listener__learns_of_another_instance(void **unused)
 	two = server_start(scratch, quick);
 }
 
-/* Case 52: a silent stream has comments, none before the acknowledgement. */
+/* F27: a silent stream has comments, none before the acknowledgement. */
 static void test_listener__silent_stream_has_comments(void **unused)
 {
 	struct ask b = as(two, "alice");
@@ -157,7 +157,7 @@ static void *call_thread(void *arg)
 	return NULL;
 }
 
-/* Case 56: SIGTERM with a stream and calls open: answered, ended, exit 0. */
+/* F31: SIGTERM with a stream and calls open: answered, ended, exit 0. */
 static void test_drain__answers_what_is_open(void **unused)
 {
 	struct server *v = server_start(scratch, quick);

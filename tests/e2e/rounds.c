@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ephemeral tools that ask, over real HTTP and two instances on one database:
- * the state travels sealed. CASES 1-4, 7-17; CONFORMANCE section 3, 34-44.
+ * the state travels sealed. docs/conformance.md: F1 to F4, F7 to F17, S23, S25
+ * to S31.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -85,14 +86,14 @@ static void test_round__continues_on_another_instance(void **unused)
 		  accept_string("user_name", "name", "Ada"));
 	assert_string_equal(result_type(s), "complete");
 	assert_string_equal(result_text(s), "Hello, Ada!");
-	/* 34: input_required carries no caching hints */
+	/* S26: input_required carries no caching hints */
 	assert_null(json_object_get(result(r), "ttlMs"));
 	assert_null(json_object_get(result(r), "cacheScope"));
 	reply_free(r);
 	reply_free(s);
 }
 
-/* Case 1: another principal's state is answered as garbage is. */
+/* F1: another principal's state is answered as garbage is. */
 static void test_state__of_another_is_like_garbage(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -113,7 +114,7 @@ static void test_state__of_another_is_like_garbage(void **unused)
 	reply_free(g);
 }
 
-/* Case 2, 10: bound to tool and arguments; key order does not matter. */
+/* F2, F10: bound to tool and arguments; key order does not matter. */
 static void test_state__is_bound_to_tool_and_arguments(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -138,7 +139,7 @@ static void test_state__is_bound_to_tool_and_arguments(void **unused)
 	reply_free(r);
 }
 
-/* Case 3 */
+/* F3 */
 static void test_state__null_is_absent(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -156,7 +157,7 @@ static void test_state__null_is_absent(void **unused)
 	reply_free(r);
 }
 
-/* Case 7: A gets SIGKILL after round 1; round 2 on B goes on. */
+/* F7: A gets SIGKILL after round 1; round 2 on B goes on. */
 static void test_round__survives_its_instance(void **unused)
 {
 	static const char *const args[] = {"--test-identity", NULL};
@@ -176,7 +177,7 @@ static void test_round__survives_its_instance(void **unused)
 	server_free(a_server);
 }
 
-/* Case 11, 13, 14: what does not fit is asked again; shapes are -32602. */
+/* F11, F13, F14: what does not fit is asked again; shapes are -32602. */
 static void test_answer__that_does_not_fit_is_asked_again(void **unused)
 {
 	static const char *const misfits[] = {
@@ -214,7 +215,7 @@ static void test_answer__that_does_not_fit_is_asked_again(void **unused)
 	reply_free(r);
 }
 
-/* Case 12, 13; CONFORMANCE 43: decline and cancel reach the handler as such. */
+/* F12, F13; S30: decline and cancel reach the handler as such. */
 static void test_answer__decline_and_cancel_reach_the_handler(void **unused)
 {
 	static const struct {
@@ -244,7 +245,7 @@ static void test_answer__decline_and_cancel_reach_the_handler(void **unused)
 	reply_free(r);
 }
 
-/* Case 15: accept with a false value is a refusal, not a loop. */
+/* F15: accept with a false value is a refusal, not a loop. */
 static void test_answer__accept_false_is_a_refusal(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -259,7 +260,7 @@ static void test_answer__accept_false_is_a_refusal(void **unused)
 	reply_free(s);
 }
 
-/* Case 16: only what is missing is asked again; what was given is kept. */
+/* F16: only what is missing is asked again; what was given is kept. */
 static void test_answer__partial_is_kept(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -313,7 +314,7 @@ static void test_upgrade__keeps_the_answer_that_still_counts(void **unused)
 	server_free(young);
 }
 
-/* CONFORMANCE 35-37: nothing is asked that this request did not declare. */
+/* S23: nothing is asked that this request did not declare. */
 static void test_capability__decides_what_is_asked(void **unused)
 {
 	static const struct {
@@ -340,7 +341,7 @@ static void test_capability__decides_what_is_asked(void **unused)
 	r = tool(&a, "test_input_required_result_capabilities", NULL);
 	assert_string_equal(result_type(r), "complete");
 	reply_free(r);
-	/* 25: a handler that asks all the same: -32021 with what is missing */
+	/* S13: a handler that asks all the same: -32021 with what is missing */
 	r = tool(&a, "test_streaming_elicitation", NULL);
 	assert_int_equal(error_code(r), -32021);
 	assert_int_equal(r->status, 400);
@@ -353,7 +354,7 @@ static void test_capability__decides_what_is_asked(void **unused)
 	reply_free(r);
 }
 
-/* Case 8: single use: the effect happens once, also when sent twice. */
+/* F8: single use: the effect happens once, also when sent twice. */
 static void test_single_use__has_one_effect(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -422,7 +423,7 @@ static void test_sleep__within_the_budget_is_one_request(void **unused)
 	reply_free(r);
 }
 
-/* Case 59: one idempotency key, one result; other arguments conflict. */
+/* F32: one idempotency key, one result; other arguments conflict. */
 static void test_idempotency__of_an_ephemeral_call(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -449,7 +450,7 @@ static void test_idempotency__of_an_ephemeral_call(void **unused)
 	reply_free(r);
 }
 
-/* Case 4: other keys: refused, and the log names the key id. */
+/* F4: other keys: refused, and the log names the key id. */
 static void test_keys__of_another_deployment(void **unused)
 {
 	struct scratch *elsewhere = scratch_new();

@@ -2,7 +2,7 @@
 /*
  * Many of everything: tasks that wait hold no thread and no memory; calls leave
  * nothing behind; the sweeper is in nobody's way; what nobody continues is
- * capped and goes. Issue 2 sections 3 and 7, CASES 5, 38, 50.
+ * capped and goes. Issue 2 sections 3 and 7, F5, F25, F47.
  *
  * BIDE_FULL raises the numbers to those of the issue; a sanitizer lowers them,
  * and what is then said of memory says nothing, so it is not asked.
@@ -359,7 +359,7 @@ static bool create_ending(const struct ask *a, long i)
 }
 
 /*
- * Case 38: claims stay fast while the sweeper works on a heap of rows. It has
+ * F47: claims stay fast while the sweeper works on a heap of rows. It has
  * half of the writer at most, in batches of 50 ms, so an operation waits for
  * one batch at most: four of them, and some for the noise.
  */
@@ -441,7 +441,7 @@ static bool first_round_sealed(const struct ask *a, long i)
 }
 
 /*
- * Case 5. A persistent tool's first rounds are rows: capped for each caller,
+ * F5. A persistent tool's first rounds are rows: capped for each caller,
  * and gone after the question's deadline, the retention, and a sweep. An
  * ephemeral tool's are none at all.
  */
@@ -511,7 +511,7 @@ static bool poll_once(const struct ask *a, long i)
 	return ok;
 }
 
-/* Case 50: polling writes nothing. The slow work of the instance itself (an
+/* F25: polling writes nothing. The slow work of the instance itself (an
  * empty scan, a sweep) is put off, so that every commit would be a poll's. */
 static void test_polling__writes_nothing(void **unused)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tasks extension over real HTTP, two instances on one database.
- * CONFORMANCE section 3, 58-68, 71-74; CASES 11, 16-19, 41-48, 54, 59.
+ * docs/conformance.md: S40 to S50, S52 to S55; F11, F16 to F24, F29, F32, F34.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static void create(struct ask *a, const char *name, json_t *args, char *id)
 	assert_string_equal(result_type(r), "task");
 	(void)snprintf(id, 64, "%s", task_id(r));
 	assert_true(strlen(id) >= 22);
-	/* 66 of the flat shape; nothing of its end or its questions */
+	/* the flat shape; nothing of its end or its questions */
 	assert_null(json_object_get(result(r), "result"));
 	assert_null(json_object_get(result(r), "error"));
 	assert_null(json_object_get(result(r), "inputRequests"));
@@ -77,7 +77,7 @@ static struct reply *await(struct ask *a, const char *id, const char *status)
 
 	if (r == NULL)
 		fail_msg("%s never became %s", id, status);
-	/* 58, 59: tasks/get is "complete", whatever the task is */
+	/* S40, S41: tasks/get is "complete", whatever the task is */
 	assert_string_equal(result_type(r), "complete");
 	assert_null(json_object_get(result(r), "requestState"));
 	return r;
@@ -98,7 +98,7 @@ static void test_task__runs_and_keeps_its_result(void **unused)
 	(void)unused;
 	create(&a, "two_step", NULL, id);
 	r = await(&b, id, "completed");
-	/* 63: exactly what the plain call would give */
+	/* S45: exactly what the plain call would give */
 	assert_string_equal(
 		json_string_value(json_object_get(
 			json_array_get(
@@ -131,7 +131,7 @@ static void test_task__error_result_is_completed(void **unused)
 	reply_free(r);
 }
 
-/* 61, 62; case 16: partial answers, and the very next tasks/get shows it. */
+/* S43, S44; F16: partial answers, and the very next tasks/get shows it. */
 static void test_questions__partial_answers_count_at_once(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -147,7 +147,7 @@ static void test_questions__partial_answers_count_at_once(void **unused)
 	r = task_do(&b, "tasks/update", id,
 		    accept_string("first", "name", "Ada"));
 	assert_string_equal(result_type(r), "complete");
-	/* 74: an empty acknowledgement */
+	/* S55: an empty acknowledgement */
 	assert_null(member(r, "status"));
 	assert_null(member(r, "taskId"));
 	reply_free(r);
@@ -163,7 +163,7 @@ static void test_questions__partial_answers_count_at_once(void **unused)
 	reply_free(r);
 }
 
-/* Case 11; 61: a misfit is asked again under a new key, the rest is kept. */
+/* F11; S43: a misfit is asked again under a new key, the rest is kept. */
 static void test_questions__misfit_gets_a_new_key(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -197,7 +197,7 @@ static void test_questions__misfit_gets_a_new_key(void **unused)
 	reply_free(r);
 }
 
-/* Case 17: an answer to a question never asked: acknowledged, no effect. */
+/* F17: an answer to a question never asked: acknowledged, no effect. */
 static void test_update__unknown_key_has_no_effect(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -239,7 +239,7 @@ static void test_answer__is_accepted_once(void **unused)
 	reply_free(r);
 }
 
-/* 60, 72; case 43, 44, 48 */
+/* S42, S53; F20, F21 */
 static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -261,7 +261,7 @@ static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 	assert_null(member(r, "result"));
 	assert_null(member(r, "error"));
 	reply_free(r);
-	/* 44: under 100 ms; a busy machine gets some slack */
+	/* F21: under 100 ms; a busy machine gets some slack */
 	assert_true((t1.tv_sec - t0.tv_sec) * 1000 +
 			    (t1.tv_nsec - t0.tv_nsec) / 1000000 <
 		    500);
@@ -301,7 +301,7 @@ static void test_cancelled_notification__leaves_the_task_alone(void **unused)
 	reply_free(r);
 }
 
-/* 68; case 47: another caller's task is like one that does not exist. */
+/* S50; F24: another caller's task is like one that does not exist. */
 static void test_other_caller__cannot_tell_it_exists(void **unused)
 {
 	static const char *const methods[] = {"tasks/get", "tasks/update",
@@ -334,7 +334,7 @@ static void test_other_caller__cannot_tell_it_exists(void **unused)
 	reply_free(r);
 }
 
-/* 64, 65, 69: a request that does not declare the extension. */
+/* S46, S47, S51: a request that does not declare the extension. */
 static void test_undeclared__gets_no_task(void **unused)
 {
 	static const char *const cans[] = {
@@ -370,7 +370,7 @@ static void test_undeclared__gets_no_task(void **unused)
 	}
 }
 
-/* 71: the 2025 `task` parameter is ignored, its ttl too. */
+/* S52: the 2025 `task` parameter is ignored, its ttl too. */
 static void test_legacy_task_param__is_ignored(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -388,7 +388,7 @@ static void test_legacy_task_param__is_ignored(void **unused)
 	reply_free(r);
 }
 
-/* Case 59: the same key and arguments: the same task; others conflict. */
+/* F32: the same key and arguments: the same task; others conflict. */
 static void test_idempotency__finds_the_task(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -413,7 +413,7 @@ static void test_idempotency__finds_the_task(void **unused)
 	reply_free(r);
 }
 
-/* Case 18, 19, 73: a finished task outlives every process. */
+/* F34: a finished task outlives every process. */
 static void test_finished__survives_a_restart(void **unused)
 {
 	struct scratch *s = scratch_new();
@@ -451,7 +451,7 @@ static void test_deadline__wakes_the_handler(void **unused)
 	reply_free(r);
 }
 
-/* Case 42: a TTL that is announced is enforced. */
+/* F19: a TTL that is announced is enforced. */
 static void test_ttl__is_enforced(void **unused)
 {
 	struct ask a = as(one, "alice");
@@ -544,7 +544,7 @@ static void test_persist__after_rounds(void **unused)
 	reply_free(r);
 }
 
-/* Case 33: a task that kills its worker fails after three, with the history. */
+/* F44: a task that kills its worker fails after three, with the history. */
 static void test_crasher__fails_after_three(void **unused)
 {
 	struct scratch *s = scratch_new();
@@ -572,7 +572,7 @@ static void test_crasher__fails_after_three(void **unused)
 	scratch_free(s);
 }
 
-/* Case 29: an instance without the tool neither claims nor fails its tasks. */
+/* F41: an instance without the tool neither claims nor fails its tasks. */
 static void test_missing_tool__leaves_the_task_ready(void **unused)
 {
 	struct scratch *s = scratch_new();

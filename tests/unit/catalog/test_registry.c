@@ -131,7 +131,7 @@ static void test_schema__must_be_valid_and_an_object(void **state)
 	refused(state,
 		TOOL(.input_schema = "{\"type\":\"object\",\"properties\":7}"),
 		"input_schema");
-	/* Nothing outside is ever fetched (CASES 60). */
+	/* Nothing outside is ever fetched (F51). */
 	refused(state,
 		TOOL(.input_schema = "{\"type\":\"object\",\"properties\":"
 				     "{\"a\":{\"$ref\":\"https://x.example/"
@@ -139,7 +139,7 @@ static void test_schema__must_be_valid_and_an_object(void **state)
 		"input_schema");
 	refused(state, TOOL(.output_schema = "{\"type\":\"nothing\"}"),
 		"output_schema");
-	/* An output schema may be of any type (item 90). */
+	/* An output schema may be of any type (S61). */
 	accepted(state, TOOL(.output_schema = "{\"type\":\"array\"}"));
 }
 

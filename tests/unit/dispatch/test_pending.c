@@ -136,7 +136,7 @@ static void test_digest__is_of_the_canonical_arguments(void **state)
 	json_decref(none.params);
 }
 
-/* Case 14. */
+/* F14. */
 static void test_responses__are_an_object_of_objects(void **state)
 {
 	json_t *good = json_pack("{s:{s:s}}", "k", "action", "cancel");

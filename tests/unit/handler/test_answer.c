@@ -77,7 +77,7 @@ static void test_form__accept_is_checked_against_its_schema(void **state)
 		     "tags");
 }
 
-/* CASES 13. */
+/* F13. */
 static void test_form__content_is_flat(void **state)
 {
 	(void)state;
@@ -95,7 +95,7 @@ static void test_form__content_is_flat(void **state)
 		     "more than");
 }
 
-/* CASES 12, item 43. */
+/* F12, S30. */
 static void test_form__content_of_a_refusal_is_dropped(void **state)
 {
 	(void)state;

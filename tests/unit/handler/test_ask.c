@@ -56,7 +56,7 @@ static void ends(const char *answer, const char *says)
 	fake_free(f);
 }
 
-/* CASES 12 and 13. */
+/* F12, F13. */
 static void test_form__refusals_reach_the_handler(void **state)
 {
 	(void)state;
@@ -66,7 +66,7 @@ static void test_form__refusals_reach_the_handler(void **state)
 	     "declined");
 }
 
-/* CASES 11: the question stays, under its key here. */
+/* F11: the question stays, under its key here. */
 static void test_form__a_misfit_is_asked_again(void **state)
 {
 	struct fake *f = fake_of(asks_name);
@@ -113,7 +113,7 @@ static enum bide_rc asks_three(struct bide_call *call, void *user)
 			bide_answer_json(bide_answer(call, "c")), "roots")));
 }
 
-/* CASES 16: what was answered is kept, the rest is asked again. */
+/* F16: what was answered is kept, the rest is asked again. */
 static void test_several__travel_together_and_are_answered_in_part(void **state)
 {
 	struct fake *f = fake_of(asks_three);
@@ -342,7 +342,7 @@ static enum run_left sampled(const char *params, unsigned can,
 	return left;
 }
 
-/* Items 36 and 37. */
+/* S23. */
 static void test_sampling__needs_what_it_uses(void **state)
 {
 	unsigned missing = 0;
@@ -389,7 +389,7 @@ static void test_sampling__params_are_checked(void **state)
 		"\"maxTokens\":1}",
 		"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":"
 		"\"image\",\"data\":\"\"}}],\"maxTokens\":1}",
-		/* Item 85: a tool_use is answered before anything else. */
+		/* S33: a tool_use is answered before anything else. */
 		"{\"messages\":[" USE "],\"maxTokens\":1}",
 		"{\"messages\":[" USE ",{\"role\":\"user\",\"content\":[" RESULT
 		",{\"type\":\"text\",\"text\":\"x\"}]}],\"maxTokens\":1}",
@@ -465,7 +465,7 @@ static enum bide_rc asks_given_url(struct bide_call *call, void *user)
 	return bide_ask_url(call, "q", "?", ((struct fake *)user)->data);
 }
 
-/* Item 44. */
+/* S31. */
 static void test_url__must_be_http_and_hold_no_credentials(void **state)
 {
 	static const char *const bad[] = {"ftp://example.com/",
@@ -721,7 +721,7 @@ static void test_pending__a_handler_that_checks_late_does_no_harm(void **state)
 	fake_free(f);
 }
 
-/* CASES 15: what is in the content is the handler's to read. */
+/* F15: what is in the content is the handler's to read. */
 static enum bide_rc confirms(struct bide_call *call, void *user)
 {
 	const struct bide_answer *a = NULL;

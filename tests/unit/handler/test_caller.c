@@ -28,7 +28,7 @@ static void test_bits__elicitation_modes(void **state)
 	assert_int_equal(bits("{\"elicitation\":{}}"), BIDE_CAN_ELICIT_FORM);
 	assert_int_equal(bits("{\"elicitation\":{\"form\":{}}}"),
 			 BIDE_CAN_ELICIT_FORM);
-	/* url alone must not bring forms (item 35). */
+	/* url alone must not bring forms (S23). */
 	assert_int_equal(bits("{\"elicitation\":{\"url\":{}}}"),
 			 BIDE_CAN_ELICIT_URL);
 	assert_int_equal(bits("{\"elicitation\":{\"url\":{},\"form\":{}}}"),
@@ -49,7 +49,7 @@ static void test_bits__sampling_roots_and_tasks(void **state)
 	assert_int_equal(
 		bits("{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"),
 		BIDE_CAN_TASKS);
-	/* The capability of 2025-11-25 is not the extension (item 69). */
+	/* The capability of 2025-11-25 is not the extension (S51). */
 	assert_int_equal(bits("{\"tasks\":{\"requests\":{}}}"), 0);
 	assert_int_equal(bits("[]"), 0);
 }

@@ -24,7 +24,7 @@ static enum bide_rc progresses(struct bide_call *call, void *user)
 	return BIDE_OK;
 }
 
-/* Items 51 and 86. */
+/* S37, S38. */
 static void test_progress__only_rises_also_over_entries(void **state)
 {
 	struct fake *f = fake_of(progresses);

@@ -65,7 +65,7 @@ static struct fake *raw(void **state, const char *body)
 	return f;
 }
 
-/* Items 17, 18, 20: no id where none can be read, or where it was not one. */
+/* S6, S7: no id where none can be read, or where it was not one. */
 static void test_message__must_be_one_request(void **state)
 {
 	static const struct {
@@ -104,7 +104,7 @@ static void test_message__must_be_one_request(void **state)
 	   400, -32602);
 }
 
-/* Item 19: value and type. */
+/* S8: value and type. */
 static void test_id__is_echoed_with_its_type(void **state)
 {
 	static const char *const ids[] = {
@@ -134,7 +134,7 @@ static void test_id__is_echoed_with_its_type(void **state)
 	}
 }
 
-/* Items 2, 3. */
+/* S2. */
 static void test_notification__is_accepted_with_nothing(void **state)
 {
 	struct fake *f = raw(state, "{\"jsonrpc\":\"2.0\",\"method\":"
@@ -152,7 +152,7 @@ static void test_notification__is_accepted_with_nothing(void **state)
 	is(f, 400, -32022);
 }
 
-/* Item 81. */
+/* S21. */
 static void test_method__get_and_delete_are_not_here(void **state)
 {
 	static const char *const methods[] = {"GET", "DELETE", "PUT"};
@@ -201,7 +201,7 @@ static void test_content_type__must_be_json(void **state)
 	   200, 0);
 }
 
-/* ---- _meta, on every method (item 23) ---- */
+/* ---- _meta, on every method (S11) ---- */
 static void test_meta__is_demanded_on_every_method(void **state)
 {
 	static const char *const methods[] = {
@@ -251,7 +251,7 @@ static void test_meta__log_level_and_token_are_checked(void **state)
 	   200, 0);
 }
 
-/* ---- versions: items 4, 26; a mismatch outranks what is not served ---- */
+/* ---- versions: S3, S14; a mismatch outranks what is not served ---- */
 #define CLAIM(v) "{\"io.modelcontextprotocol/protocolVersion\":\"" v "\"}"
 
 static void test_version__header_and_meta_must_agree(void **state)
@@ -331,7 +331,7 @@ static void test_method__of_another_era_is_unknown(void **state)
 		   404, -32601);
 }
 
-/* ---- mirrored headers: items 7 to 10 ---- */
+/* ---- mirrored headers: S4, S5 ---- */
 static void test_headers__method_must_match(void **state)
 {
 	is(fake_call(*state, (struct post){LIST, .mcp_method = ""}), 400,
@@ -385,13 +385,13 @@ static void test_headers__name_is_the_task_id_on_tasks(void **state)
 		p.mcp_name = NULL;
 		p.caps = "{}";
 		is(fake_call(*state, p), 400, -32021);
-		p.caps = "{\"tasks\":{}}"; /* item 69 */
+		p.caps = "{\"tasks\":{}}"; /* S51 */
 		is(fake_call(*state, p), 400, -32021);
 	}
 }
 
 /* ---- discover and lists ---- */
-/* Item 30. */
+/* S20. */
 static void test_discover__says_what_is_served(void **state)
 {
 	struct fake *f =
@@ -408,7 +408,7 @@ static void test_discover__says_what_is_served(void **state)
 	assert_string_equal(fake_string(f, "result/instructions"), "Be brief.");
 	assert_true(json_is_object(json_object_get(caps, "tools")));
 	assert_true(json_is_object(json_object_get(caps, "logging")));
-	assert_null(json_object_get(caps, "tasks")); /* item 70 */
+	assert_null(json_object_get(caps, "tasks")); /* S51 */
 	assert_true(json_is_object(
 		json_object_get(json_object_get(caps, "extensions"),
 				"io.modelcontextprotocol/tasks")));
@@ -419,7 +419,7 @@ static void test_discover__says_what_is_served(void **state)
 	fake_free(f);
 }
 
-/* Item 33: paging ends, covers everything once, in one order; wait_for_task
+/* S60: paging ends, covers everything once, in one order; wait_for_task
  * last. */
 static void test_list__pages_cover_everything_in_order(void **state)
 {
@@ -463,7 +463,7 @@ static void test_list__pages_cover_everything_in_order(void **state)
 	assert_string_equal(last, "wait_for_task");
 }
 
-/* Item 78. */
+/* S22. */
 static void test_list__a_foreign_cursor_is_invalid(void **state)
 {
 	is(fake_call(*state,

@@ -108,7 +108,7 @@ static void test_wait__questions_come_with_a_handle(void **state)
 			 2);
 	assert_null(fake_get(f, "result/taskId"));
 	fake_free(f);
-	/* A part: the rest is asked again, at once (case 16). */
+	/* A part: the rest is asked again, at once (F16). */
 	f = come_back(*state, "two", sealed, "{\"first\":" NAME("A") "}");
 	assert_int_equal(json_object_size(fake_get(f, "result/inputRequests")),
 			 1);
@@ -247,7 +247,7 @@ static void test_wait__a_cancelled_task_is_a_tool_error(void **state)
 }
 
 /* ---- beyond the budget ---- */
-/* Case 51: two rounds, then it detaches; the result by wait_for_task. */
+/* F26: two rounds, then it detaches; the result by wait_for_task. */
 static char *detach(struct wire *w, const char *name)
 {
 	struct fake *f = fake_call(w, CALL_PLAIN(name));
@@ -378,7 +378,7 @@ static void test_detach__wait_for_task_asks(void **state)
 	free(sealed);
 }
 
-/* ---- going away: item 21, case 55 ---- */
+/* ---- going away: S9, F30 ---- */
 static void test_close__the_last_to_go_begins_the_grace(void **state)
 {
 	struct fake *f;
@@ -429,7 +429,7 @@ static void test_close__a_tool_may_go_on(void **state)
 	assert_int_equal(wait_state(*state, STORE_COMPLETED), STORE_COMPLETED);
 }
 
-/* ---- progress and log of a task: item 86 ---- */
+/* ---- progress and log of a task: S38 ---- */
 static void test_stream__a_tasks_progress_reaches_who_waits(void **state)
 {
 	struct wire_options opt = {.wait_budget_ms = 10000};
@@ -564,7 +564,7 @@ static void test_limit__what_cannot_wait_is_not_begun(void **state)
 	free(sealed);
 }
 
-/* Rule 12, case 56: who waits goes elsewhere with its handle, uncounted. */
+/* Rule 12, F31: who waits goes elsewhere with its handle, uncounted. */
 static void test_drain__answers_everyone_now(void **state)
 {
 	struct wire_options opt = {.wait_budget_ms = 60000};

@@ -86,7 +86,7 @@ static void test_state__opens_for_the_same_request(void **unused)
 	close_all(&f);
 }
 
-/* CASES 1, 2; CONFORMANCE 40, 41 */
+/* F1, F2; S27, S28 */
 static void test_state__is_refused_for_another_request(void **unused)
 {
 	static const struct request_state_for others[] = {
@@ -110,7 +110,7 @@ static void test_state__is_refused_for_another_request(void **unused)
 	close_all(&f);
 }
 
-/* CONFORMANCE 40: every single bit of the text counts. */
+/* S27: every single bit of the text counts. */
 static void test_state__every_flipped_bit_is_refused(void **unused)
 {
 	struct fixture f;
@@ -163,7 +163,7 @@ static void test_state__other_spellings_are_refused(void **unused)
 	close_all(&f);
 }
 
-/* CASES 4: the first key seals, all open; unknown keys are refused. */
+/* F4: the first key seals, all open; unknown keys are refused. */
 static void test_state__keys_rotate_and_differ(void **unused)
 {
 	const struct store_key both[] = {key_b, key_a};

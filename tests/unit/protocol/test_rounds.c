@@ -203,7 +203,7 @@ static void test_call__answers_with_the_result(void **state)
 	fake_free(f);
 }
 
-/* Item 28; a name that is cut stays UTF-8. */
+/* S16; a name that is cut stays UTF-8. */
 static void test_call__an_unknown_tool_is_a_protocol_error(void **state)
 {
 	struct fake *f =
@@ -236,7 +236,7 @@ static void test_call__bad_arguments_are_a_tool_error(void **state)
 	fake_free(f);
 }
 
-/* Items 25, 69: exactly what is missing, with status 400. */
+/* S13, S51: exactly what is missing, with status 400. */
 static void test_call__names_the_capabilities_it_lacks(void **state)
 {
 	struct fake *f = fake_call(
@@ -251,7 +251,7 @@ static void test_call__names_the_capabilities_it_lacks(void **state)
 	fake_free(f);
 }
 
-/* Item 27. */
+/* S15. */
 static void test_call__a_handler_cannot_send_a_reserved_code(void **state)
 {
 	struct fake *f = fake_call(
@@ -276,7 +276,7 @@ static char *ask(struct wire *w, const char *name, const char *key)
 	(void)snprintf(path, sizeof(path), "result/inputRequests/%s/method",
 		       key);
 	assert_string_equal(fake_string(f, path), "elicitation/create");
-	assert_null(fake_get(f, "result/ttlMs")); /* item 34 */
+	assert_null(fake_get(f, "result/ttlMs")); /* S26 */
 	sealed = strdup(fake_string(f, "result/requestState"));
 	fake_free(f);
 	return sealed;
@@ -325,7 +325,7 @@ static void test_round__answers_may_come_with_the_first_request(void **state)
 	fake_free(f);
 }
 
-/* Cases 15, 12; item 43. */
+/* F12, F15; S30. */
 static void test_round__declining_is_an_answer(void **state)
 {
 	char *sealed = ask(*state, "hello", "who");
@@ -341,7 +341,7 @@ static void test_round__declining_is_an_answer(void **state)
 	free(sealed);
 }
 
-/* Case 16: what is missing is asked again, what came is kept. */
+/* F16: what is missing is asked again, what came is kept. */
 static void test_round__asks_only_for_what_is_missing(void **state)
 {
 	char *sealed = ask(*state, "two", "first");
@@ -363,7 +363,7 @@ static void test_round__asks_only_for_what_is_missing(void **state)
 	free(sealed);
 }
 
-/* Case 11: a misfit is asked again and the handler sees nothing of it. */
+/* F11: a misfit is asked again and the handler sees nothing of it. */
 static void test_round__a_misfit_is_asked_again(void **state)
 {
 	static const char *const misfits[] = {
@@ -387,7 +387,7 @@ static void test_round__a_misfit_is_asked_again(void **state)
 	free(sealed);
 }
 
-/* Case 14. */
+/* F14. */
 static void test_round__responses_must_be_an_object_of_objects(void **state)
 {
 	static const char *const bad[] = {
@@ -406,7 +406,7 @@ static void test_round__responses_must_be_an_object_of_objects(void **state)
 	free(sealed);
 }
 
-/* Cases 2, 3, 9, 10; items 40, 41; case 1. */
+/* F2, F3, F9, F10; S27, S28; F1. */
 static void refused(struct wire *w, struct post p)
 {
 	struct fake *f = fake_call(w, p);
@@ -463,7 +463,7 @@ static void test_state__null_is_absent_and_others_are_invalid(void **state)
 	fake_free(f);
 }
 
-/* Case 10: another order of keys is the same call. */
+/* F10: another order of keys is the same call. */
 static void test_state__key_order_does_not_matter(void **state)
 {
 	struct post p = {TOOL_CALL, .tool = "hello", .caps = CAPS_FORM,
@@ -492,8 +492,8 @@ static void test_state__too_large_says_to_persist(void **state)
 	fake_free(f);
 }
 
-/* Item 35, 37: what was not declared is never asked; the handler may fall
- * back, and passing the code on is -32021. Item 24: nothing is remembered. */
+/* S23: what was not declared is never asked; the handler may fall
+ * back, and passing the code on is -32021. S12: nothing is remembered. */
 static void test_round__never_asks_what_is_not_declared(void **state)
 {
 	static const char *const caps[] = {
@@ -534,7 +534,7 @@ static void test_single_use__a_repeat_gets_the_stored_outcome(void **state)
 	free(sealed);
 }
 
-/* Case 8; item 42: both at once. */
+/* F8; S29: both at once. */
 static void test_single_use__two_at_once_have_one_effect(void **state)
 {
 	char *sealed = ask(*state, "redeem", "who");
@@ -584,7 +584,7 @@ static void test_idempotency__one_key_is_one_effect(void **state)
 	fake_free(a);
 }
 
-/* Case 59. */
+/* F32. */
 static void test_idempotency__other_arguments_are_a_conflict(void **state)
 {
 	struct post p = {TOOL_CALL, .tool = "count", .idem_key = "k-2"};
@@ -700,11 +700,11 @@ static void test_stream__carries_what_was_asked_for(void **state)
 		json_t *e = json_array_get(f->events, i);
 		const char *m = json_string_value(json_object_get(e, "method"));
 
-		assert_null(json_object_get(e, "id")); /* item 50 */
+		assert_null(json_object_get(e, "id")); /* S17 */
 		if (strcmp(m, "notifications/message") == 0) {
 			assert_string_equal(
 				json_string_value(json_at(e, "params/level")),
-				"error"); /* item 52 */
+				"error"); /* S39 */
 			logs++;
 			continue;
 		}
@@ -713,7 +713,7 @@ static void test_stream__carries_what_was_asked_for(void **state)
 			json_string_value(json_at(e, "params/progressToken")),
 			"t1");
 		assert_true(json_number_value(json_at(e, "params/progress")) >
-			    last); /* item 51 */
+			    last); /* S37 */
 		last = json_number_value(json_at(e, "params/progress"));
 	}
 	assert_int_equal(logs, 1);
@@ -722,7 +722,7 @@ static void test_stream__carries_what_was_asked_for(void **state)
 	fake_free(f);
 }
 
-/* Items 51, 89: no token and no level, no stream. */
+/* S18, S37: no token and no level, no stream. */
 static void test_stream__does_not_begin_for_nothing(void **state)
 {
 	struct fake *f =
@@ -738,7 +738,7 @@ static void test_stream__does_not_begin_for_nothing(void **state)
 	fake_free(f);
 }
 
-/* Item 21; case 55: a running call, and one that sleeps. */
+/* S9; F30: a running call, and one that sleeps. */
 static void test_close__cancels_the_call(void **state)
 {
 	int before = atomic_load(&entries);

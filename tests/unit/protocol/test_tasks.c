@@ -32,7 +32,7 @@ static bool is_iso(const char *s)
 }
 
 /* ---- creating ---- */
-/* Items 58, 59, 63, 67; tasks.md "Task Creation". */
+/* S40, S41, S45, S49; tasks.md "Task Creation". */
 static void test_create__answers_with_the_flat_task(void **state)
 {
 	struct fake *f = fake_call(*state, CALL_TASK("slow"));
@@ -95,7 +95,7 @@ static void test_create__a_handler_that_cannot_ask_is_a_400(void **state)
 	fake_free(f);
 }
 
-/* tasks.md "Capability Negotiation"; item 64. */
+/* tasks.md "Capability Negotiation"; S46. */
 static void test_create__needs_the_extension_where_demanded(void **state)
 {
 	struct fake *f = fake_call(*state, CALL_PLAIN("demands"));
@@ -111,7 +111,7 @@ static void test_create__needs_the_extension_where_demanded(void **state)
 	fake_free(f);
 }
 
-/* Item 71: a legacy task member is nothing here. */
+/* S52: a legacy task member is nothing here. */
 static void test_create__ignores_the_legacy_task_member(void **state)
 {
 	struct post p = CALL_TASK("slow");
@@ -123,7 +123,7 @@ static void test_create__ignores_the_legacy_task_member(void **state)
 	fake_free(f);
 }
 
-/* Case 59. */
+/* F32. */
 static void test_create__one_key_makes_one_task(void **state)
 {
 	struct post p = CALL_TASK("slow");
@@ -189,7 +189,7 @@ static void test_end__a_tool_error_is_completed(void **state)
 	free(id);
 }
 
-/* Item 60; cases 43, 44, 48. */
+/* S42; F20, F21. */
 static void test_cancel__ends_it_and_acknowledges_again(void **state)
 {
 	char *id;
@@ -233,7 +233,7 @@ static void test_update__an_answer_resumes_it(void **state)
 	f = task_method(*state, "tasks/update", id,
 			"{\"who\":" NAME("Eve") "}");
 	assert_string_equal(fake_string(f, "result/resultType"), "complete");
-	assert_null(fake_get(f, "result/taskId")); /* item 74 */
+	assert_null(fake_get(f, "result/taskId")); /* S55 */
 	fake_free(f);
 	f = task_until(*state, id, "completed");
 	assert_string_equal(fake_string(f, "result/result/content/0/text"),
@@ -242,7 +242,7 @@ static void test_update__an_answer_resumes_it(void **state)
 	free(id);
 }
 
-/* Item 62: the rest at the very next get. */
+/* S44: the rest at the very next get. */
 static void test_update__a_part_leaves_the_rest_open(void **state)
 {
 	char *id = task_start(*state, CALL_TASK("two"));
@@ -268,7 +268,7 @@ static void test_update__a_part_leaves_the_rest_open(void **state)
 	free(id);
 }
 
-/* Item 61; case 11: a key is never asked twice. */
+/* S43; F11: a key is never asked twice. */
 static void test_update__a_misfit_is_asked_under_a_new_key(void **state)
 {
 	char *id = task_start(*state, CALL_TASK("confirm"));
@@ -298,7 +298,7 @@ static void test_update__a_misfit_is_asked_under_a_new_key(void **state)
 	free(id);
 }
 
-/* Case 17; the official suite sends such a response too. */
+/* F17; the official suite sends such a response too. */
 static void test_update__unknown_keys_are_acknowledged(void **state)
 {
 	char *id = task_start(*state, CALL_TASK("confirm"));
@@ -326,7 +326,7 @@ static void test_update__unknown_keys_are_acknowledged(void **state)
 	free(id);
 }
 
-/* ---- other callers: item 68, case 47 ---- */
+/* ---- other callers: S50, F24 ---- */
 static void test_other__cannot_tell_a_task_from_none(void **state)
 {
 	static const char *const methods[] = {"tasks/get", "tasks/update",
@@ -472,7 +472,7 @@ static void tagged(struct fake *f, size_t i)
 		1785542400123);
 }
 
-/* Items 45, 46, 48, 49, 65, 66. */
+/* S34 to S36, S47, S48. */
 static void test_listen__tells_the_state_and_each_change(void **state)
 {
 	char *id = task_start(*state, CALL_TASK("confirm"));

@@ -373,7 +373,7 @@ static void wait_answer(struct fake *f)
 	mutex_unlock(&f->lock);
 }
 
-/* Case 61; items 27, 38, 39, 59: what holds for every answer. */
+/* F33; S15, S25, S26, S41: what holds for every answer. */
 static void check_result(const struct fake *f, json_t *result)
 {
 	const char *type =
