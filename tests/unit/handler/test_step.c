@@ -415,6 +415,38 @@ static void test_steps__many_are_found_again(void **state)
 
 /* ---- becoming a task ---- */
 
+/* One that is there does not count again. */
+static enum bide_rc steps_without_end(struct bide_call *call, void *user)
+{
+	struct fake *f = user;
+	char key[32];
+
+	for (;; f->work++) {
+		enum bide_rc rc;
+
+		snprintf(key, sizeof(key), "%d", f->work);
+		rc = bide_step_begin(call, key, NULL);
+		if (rc != BIDE_RUN)
+			return rc;
+		BIDE_TRY(bide_step_commit(call, NULL, NULL));
+		if (bide_step_begin(call, "0", NULL) != BIDE_OK)
+			return BIDE_IO;
+	}
+}
+
+static void test_steps__ceiling_is_named(void **state)
+{
+	struct fake *f = fake_of(steps_without_end);
+
+	(void)state;
+	f->opt.backend = NULL; /* nobody keeps them: it is quick */
+	fake_call(f);
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_int_equal(f->work, LIMIT_STEPS_PER_TASK);
+	assert_non_null(strstr(f->result.text.data, "LIMIT_STEPS_PER_TASK"));
+	fake_free(f);
+}
+
 static enum bide_rc persists(struct bide_call *call, void *user)
 {
 	struct fake *f = user;
@@ -465,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_step_id__is_the_same_in_each_entry),
 		cmocka_unit_test(test_step_id__is_another_for_another_chain),
 		cmocka_unit_test(test_steps__many_are_found_again),
+		cmocka_unit_test(test_steps__ceiling_is_named),
 		cmocka_unit_test(test_persist__leaves_until_it_is_a_task),
 		cmocka_unit_test(test_persist__in_an_ephemeral_tool_is_misuse),
 	};

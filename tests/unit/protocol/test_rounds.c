@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "bide/content.h"
+#include "server/base/limits.h"
 #include "tests/unit/protocol/lib/fake_exchange.h"
 
 #define NAME_FORM                                                              \
@@ -608,6 +609,23 @@ static void test_idempotency__other_arguments_are_a_conflict(void **state)
 	fake_free(f);
 }
 
+static void test_idempotency__a_key_has_a_ceiling(void **state)
+{
+	char key[LIMIT_IDEMPOTENCY_KEY_BYTES + 2] = "";
+	struct post p = {TOOL_CALL, .tool = "count", .idem_key = key};
+	struct fake *f;
+
+	memset(key, 'k', LIMIT_IDEMPOTENCY_KEY_BYTES);
+	f = fake_call(*state, p);
+	assert_int_equal(f->status, 200);
+	fake_free(f);
+	key[LIMIT_IDEMPOTENCY_KEY_BYTES] = 'k';
+	f = fake_call(*state, p);
+	assert_int_equal(f->status, 400);
+	assert_int_equal(fake_error(f), -32602);
+	fake_free(f);
+}
+
 /* ---- sleeping and yielding ---- */
 static void test_sleep__within_the_budget_holds_the_request(void **state)
 {
@@ -788,6 +806,7 @@ int main(void)
 		cmocka_unit_test(test_idempotency__one_key_is_one_effect),
 		cmocka_unit_test(
 			test_idempotency__other_arguments_are_a_conflict),
+		cmocka_unit_test(test_idempotency__a_key_has_a_ceiling),
 		cmocka_unit_test(
 			test_sleep__within_the_budget_holds_the_request),
 		cmocka_unit_test(test_sleep__beyond_the_budget_is_sent_round),

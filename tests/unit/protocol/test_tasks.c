@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "server/base/limits.h"
 #include "tests/unit/protocol/lib/task_tools.h"
 
 static int set_up(void **state)
@@ -441,14 +442,16 @@ static void test_delivery__a_task_nobody_was_told_of_ends(void **state)
 static struct fake *listen_to(struct wire *w, const char *filter,
 			      const char *caps)
 {
-	char params[400];
+	char *params = NULL;
+	struct fake *f;
 
-	(void)snprintf(params, sizeof(params), "{\"notifications\":%s}",
-		       filter);
-	return fake_post(w, (struct post){.method = "subscriptions/listen",
-					  .id = "1785542400123",
-					  .params = params,
-					  .caps = caps});
+	assert_true(asprintf(&params, "{\"notifications\":%s}", filter) > 0);
+	f = fake_post(w, (struct post){.method = "subscriptions/listen",
+				       .id = "1785542400123",
+				       .params = params,
+				       .caps = caps});
+	free(params);
+	return f;
 }
 
 static json_t *event(struct fake *f, size_t i, const char *path)
@@ -561,6 +564,43 @@ static void test_listen__needs_the_extension_for_tasks(void **state)
 	fake_free(f);
 }
 
+/* A filter of @n ids, none of them anybody's. */
+static char *many_ids(int n)
+{
+	char *filter = malloc(32 + (size_t)n * 8);
+	size_t at;
+
+	assert_non_null(filter);
+	at = (size_t)sprintf(filter, "{\"taskIds\":[");
+	for (int i = 0; i < n; i++)
+		at += (size_t)sprintf(filter + at, "%s\"%d\"", i ? "," : "", i);
+	(void)sprintf(filter + at, "]}");
+	return filter;
+}
+
+static void test_listen__names_so_many_tasks_at_most(void **state)
+{
+	char *filter = many_ids(LIMIT_TASK_IDS_PER_LISTEN);
+	struct fake *f = listen_to(*state, filter, CAPS_TASKS);
+
+	assert_string_equal(json_string_value(event(f, 0, "method")),
+			    "notifications/subscriptions/acknowledged");
+	fake_close(f);
+	fake_free(f);
+	free(filter);
+	filter = many_ids(LIMIT_TASK_IDS_PER_LISTEN + 1);
+	f = listen_to(*state, filter, CAPS_TASKS);
+	fake_wait(f);
+	assert_false(f->streaming);
+	assert_int_equal(fake_error(f), -32602);
+	fake_free(f);
+	free(filter);
+	f = listen_to(*state, "{\"taskIds\":[7]}", CAPS_TASKS);
+	fake_wait(f);
+	assert_int_equal(fake_error(f), -32602);
+	fake_free(f);
+}
+
 static void test_listen__has_a_ceiling_for_each_caller(void **state)
 {
 	struct fake *f[101];
@@ -611,6 +651,7 @@ int main(void)
 		cmocka_unit_test(
 			test_listen__another_callers_task_is_not_acknowledged),
 		cmocka_unit_test(test_listen__needs_the_extension_for_tasks),
+		cmocka_unit_test(test_listen__names_so_many_tasks_at_most),
 		cmocka_unit_test(test_listen__has_a_ceiling_for_each_caller),
 	};
 

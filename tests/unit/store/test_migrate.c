@@ -362,6 +362,8 @@ static void test_check__says_what_is_wrong(void **state)
 	struct store_options opt = {.url = c->url};
 	struct bide_error err;
 	char all[4096] = "";
+	char wal[600];
+	struct stat st;
 
 	assert_false(store_check(&opt, collect, all));
 	assert_non_null(strstr(all, "BAD there is no database"));
@@ -371,10 +373,18 @@ static void test_check__says_what_is_wrong(void **state)
 		fail_msg("%s", all);
 	assert_non_null(strstr(all, "pages: ok"));
 	assert_non_null(strstr(all, "gate is free"));
+	/* A log that nothing empties: its length is what is looked at. */
+	snprintf(wal, sizeof(wal), "%s-wal", path_of(c));
+	assert_int_equal(stat(wal, &st), 0);
+	assert_int_equal(truncate(wal, (off_t)300 << 20), 0);
+	all[0] = '\0';
+	assert_false(store_check(&opt, collect, all));
+	assert_non_null(strstr(all, "BAD the WAL has 307200 kB: a reader"));
+	assert_int_equal(truncate(wal, st.st_size), 0);
 	sql(c, "PRAGMA user_version = 999");
 	all[0] = '\0';
 	assert_false(store_check(&opt, collect, all));
-	assert_non_null(strstr(all, "BAD"));
+	assert_non_null(strstr(all, "is of schema 999"));
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
