@@ -299,6 +299,48 @@ static void test_options__arrive(void **unused)
 	scratch_free(s);
 }
 
+static size_t effects(const struct scratch *s, const char *step)
+{
+	struct lines l = lines_read(s->effects);
+	size_t n = 0;
+
+	for (size_t i = 0; i < l.n; i++)
+		n += strstr(l.line[i], step) != NULL;
+	lines_free(&l);
+	return n;
+}
+
+/* --debug-reenter: each handler is entered twice, in the request and in the
+ * background, so what it does outside its steps is done twice. */
+static void test_debug__enters_every_handler_twice(void **unused)
+{
+	const char *const args[] = {"--debug-reenter", NULL};
+
+	(void)unused;
+	for (int debug = 0; debug < 2; debug++) {
+		struct scratch *s = scratch_new();
+		struct server *v = server_start(s, debug ? args : NULL);
+		struct ask a = {.url = v->url};
+		struct reply *r;
+
+		r = tool(&a, "hold", json_pack("{s:i}", "ms", 1));
+		assert_string_equal(result_text(r), "held");
+		assert_int_equal(effects(s, " begin"), debug ? 2 : 1);
+		reply_free(r);
+		r = tool(&a, "busy", json_pack("{s:i}", "ms", 1));
+		assert_string_equal(result_text(r), "done");
+		assert_int_equal(effects(s, " begin"), debug ? 4 : 2);
+		reply_free(r);
+		r = tool(&a, "two_step", json_object());
+		assert_string_equal(result_text(r), "two steps done");
+		assert_int_equal(effects(s, " one"), 1);
+		assert_int_equal(effects(s, " two"), 1);
+		reply_free(r);
+		server_free(v);
+		scratch_free(s);
+	}
+}
+
 /* ---- the end ---- */
 static void test_end__is_0_after_both_signals(void **unused)
 {
@@ -343,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_options__come_from_three_places),
 		cmocka_unit_test(test_pages__stand_beside_the_endpoint),
 		cmocka_unit_test(test_options__arrive),
+		cmocka_unit_test(test_debug__enters_every_handler_twice),
 		cmocka_unit_test(test_end__is_0_after_both_signals),
 		cmocka_unit_test(test_end__is_0_when_a_handler_stays),
 	};
