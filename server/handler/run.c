@@ -93,11 +93,6 @@ void *run_backend_data(const struct bide_call *c)
 	return c->backend_data;
 }
 
-const struct tool *run_tool(const struct bide_call *c)
-{
-	return c->tool;
-}
-
 void run_set_caller(struct bide_call *c, const struct caller *caller)
 {
 	c->caller = *caller;

@@ -73,7 +73,6 @@ struct run_options {
 struct bide_call *run_new(const struct run_options *opt); /* NULL: no memory */
 void run_free(struct bide_call *c);
 void *run_backend_data(const struct bide_call *c);
-const struct tool *run_tool(const struct bide_call *c);
 
 /* How a handler left. */
 enum run_left {

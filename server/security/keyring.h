@@ -52,8 +52,6 @@ void security_random(void *out, size_t len);
 void security_token(char *out);
 /* BLAKE2b-256 as 43 characters of base64url. @out: at least 44 bytes. */
 void security_digest(const void *bytes, size_t len, char *out);
-bool security_equal(const char *a,
-		    const char *b); /* constant time in the content */
 /* Strict standard base64 ("Value Encoding"): padding required, every byte
  * consumed. False: not. */
 bool security_base64_decode(const char *text, size_t len, void *out, size_t cap,

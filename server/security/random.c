@@ -43,13 +43,6 @@ void security_digest(const void *bytes, size_t len, char *out)
 	base64url(raw, sizeof(raw), out, 44);
 }
 
-bool security_equal(const char *a, const char *b)
-{
-	size_t len = strlen(a);
-
-	return len == strlen(b) && sodium_memcmp(a, b, len) == 0;
-}
-
 bool security_base64_decode(const char *text, size_t len, void *out, size_t cap,
 			    size_t *ret_len)
 {

@@ -241,16 +241,6 @@ static void test_token__is_long_and_never_the_same(void **state)
 	}
 }
 
-static void test_equal__is_of_the_whole_text(void **state)
-{
-	(void)state;
-	assert_true(security_equal("", ""));
-	assert_true(security_equal("token", "token"));
-	assert_false(security_equal("token", "tokem"));
-	assert_false(security_equal("token", "toke"));
-	assert_false(security_equal("", "t"));
-}
-
 /* "Value Encoding": the one spelling, every byte consumed. */
 static void test_base64__is_strict(void **state)
 {
@@ -287,7 +277,6 @@ int main(void)
 		TEST(test_env__is_read_like_a_file),
 		TEST(test_env__says_what_is_wrong),
 		TEST(test_token__is_long_and_never_the_same),
-		TEST(test_equal__is_of_the_whole_text),
 		TEST(test_base64__is_strict),
 	};
 
