@@ -429,6 +429,44 @@ static void test_close__a_tool_may_go_on(void **state)
 	assert_int_equal(wait_state(*state, STORE_COMPLETED), STORE_COMPLETED);
 }
 
+/* The operator's choice: no such tool, and the rounds never end. */
+static void test_detach__is_off_where_the_operator_says_so(void **state)
+{
+	struct wire_options opt = {.wait_budget_ms = 20,
+				   .state_rounds = 1,
+				   .no_wait_for_task = true};
+	struct wire *w = wire_new(&opt, task_tools_add);
+	struct fake *f;
+	char *sealed;
+
+	(void)state;
+	task_tools_hold();
+	f = fake_call(w, (struct post){.method = "tools/list"});
+	assert_non_null(strstr(f->text, "\"goes_on\""));
+	assert_null(strstr(f->text, "wait_for_task"));
+	fake_free(f);
+	f = fake_call(w, CALL_PLAIN("wait_for_task"));
+	assert_int_equal(fake_error(f), -32602);
+	fake_free(f);
+	sealed = state_only(fake_call(w, CALL_PLAIN("held")));
+	for (int i = 0; i < 6; i++) {
+		f = come_back(w, "held", sealed, NULL);
+		free(sealed);
+		sealed = state_only(f);
+	}
+	task_tools_release();
+	do {
+		f = come_back(w, "held", sealed, NULL);
+		free(sealed);
+		sealed = NULL;
+		if (fake_string(f, "result/requestState") != NULL)
+			sealed = state_only(f);
+	} while (sealed != NULL);
+	assert_string_equal(fake_text(f), "released");
+	fake_free(f);
+	wire_free(w);
+}
+
 /* ---- progress and log of a task: S38 ---- */
 static void test_stream__a_tasks_progress_reaches_who_waits(void **state)
 {
@@ -627,6 +665,8 @@ int main(void)
 		cmocka_unit_test(
 			test_detach__a_tool_with_an_output_schema_says_it_in_text),
 		cmocka_unit_test(test_detach__wait_for_task_asks),
+		cmocka_unit_test(
+			test_detach__is_off_where_the_operator_says_so),
 		cmocka_unit_test(test_close__the_last_to_go_begins_the_grace),
 		cmocka_unit_test(test_close__somebody_who_comes_back_keeps_it),
 		cmocka_unit_test(test_close__a_tool_may_go_on),
