@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting, stopping, and libmicrohttpd's callbacks about connections. */
+/* Starting and stopping. */
 #include "server/transport/http.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,108 +13,11 @@
 #include "server/base/log.h"
 #include "server/transport/http_conn.h"
 
-/*
- * One request's head and what libmicrohttpd notes of it; when a response is
- * written, its head and one chunk.
- */
-#define POOL_BYTES        (LIMIT_HEADER_BYTES + 8192)
-#define SPARE_FDS         256
-#define SPARE_CONNECTIONS 256
-#define STOP_FLUSH_MS     2000 /* for answers to be written */
-#define STOP_END_MS       5000 /* for the protocol to end what was told closed */
+#define SPARE_FDS     256
+#define STOP_FLUSH_MS 2000 /* for answers to be written */
+#define STOP_END_MS   5000 /* for the protocol to end what was told closed */
 /* The first libmicrohttpd that does not leave a head as http_door.c says. */
 #define PARSES_ANEW "1.0"
-
-/* ---- libmicrohttpd's callbacks ---- */
-static struct conn *conn_of(struct MHD_Connection *mhd)
-{
-	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-		->socket_context;
-}
-
-static void on_connection(void *cls, struct MHD_Connection *mhd,
-			  void **socket_context,
-			  enum MHD_ConnectionNotificationCode what)
-{
-	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		*socket_context = conn_new(cls, mhd);
-	else if (*socket_context != NULL)
-		conn_closed(*socket_context);
-}
-
-/* The request line came. Its target is still as it was sent. */
-static void *on_target(void *cls, const char *target,
-		       struct MHD_Connection *mhd)
-{
-	struct conn *c = conn_of(mhd);
-
-	(void)cls;
-	if (c != NULL)
-		http_target(c, target);
-	return c;
-}
-
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd,
-				  const char *url, const char *method,
-				  const char *version, const char *data,
-				  size_t *size, void **req_cls)
-{
-	struct conn *c = *req_cls;
-
-	(void)cls;
-	(void)mhd;
-	if (c == NULL) /* out of memory when it came */
-		return MHD_NO;
-	return http_request(c, url, method, version, data, size);
-}
-
-static void on_completed(void *cls, struct MHD_Connection *mhd, void **req_cls,
-			 enum MHD_RequestTerminationCode how)
-{
-	(void)cls;
-	(void)mhd;
-	if (*req_cls != NULL)
-		exchange_completed(*req_cls,
-				   how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-}
-
-/* What a client does wrong is no warning; nor is its going away. */
-static bool is_about_a_client(const char *text)
-{
-	static const char *const begins[] = {
-		"Application reported",
-		"Closing connection",
-		"Connection socket is",
-		"Connection was closed",
-		"Error processing req",
-		"Failed to parse",
-		"Failed to send",
-		"Received HTTP/1.1 request",
-		"Socket has been disco",
-		"Too large value",
-		"Too late",
-	};
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (strncmp(text, begins[i], strlen(begins[i])) == 0)
-			return true;
-	return false;
-}
-
-static void on_log(void *cls, const char *fmt, va_list ap)
-	__attribute__((format(printf, 2, 0)));
-static void on_log(void *cls, const char *fmt, va_list ap)
-{
-	char text[512];
-
-	(void)cls;
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	text[strcspn(text, "\n")] = '\0';
-	if (is_about_a_client(text))
-		log_debug("http.client", "text=%s", text);
-	else
-		log_warn("http.library", "text=%s", text);
-}
 
 /* ---- options ---- */
 static const char *own(const char *s)
@@ -232,59 +134,12 @@ static void raise_fd_limit(struct http *h)
 }
 
 /* ---- starting ---- */
-/*
- * One daemon a thread, and the listening socket our own: libmicrohttpd's pool
- * can abort when it is quiesced (MHD_quiesce_daemon races with its workers).
- */
-static struct MHD_Daemon *start_daemon(struct http *h)
-{
-	return MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
-			MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
-		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
-		on_log, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-		/* It would look for a Host, and answer with a torn response. */
-		MHD_OPTION_STRICT_FOR_CLIENT, 0,
-		/* The watch keeps the ceiling; to libmicrohttpd one that is
-		 * being closed still counts. */
-		MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)h->opt.max_connections + SPARE_CONNECTIONS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
-		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-		MHD_OPTION_END);
-}
-
-static enum bide_rc start_daemons(struct http *h, struct bide_error *reterr)
-{
-	size_t want = h->opt.threads > 0 ? (size_t)h->opt.threads : 1;
-	sigset_t all;
-	sigset_t before;
-
-	h->daemons = calloc(want, sizeof(struct MHD_Daemon *));
-	if (h->daemons == NULL)
-		return BIDE_NOMEM;
-	/* The threads inherit the mask: signals are for the main thread. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (; h->ndaemons < want; h->ndaemons++) {
-		h->daemons[h->ndaemons] = start_daemon(h);
-		if (h->daemons[h->ndaemons] == NULL)
-			break;
-	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (h->ndaemons < want)
-		return error_set(reterr, BIDE_IO,
-				 "http: the server did not start");
-	return BIDE_OK;
-}
-
 static void free_http(struct http *h)
 {
+	lanes_stop(h);
 	watch_stop(h);
 	disown_options(&h->opt);
 	disown(h->origin.address);
-	free(h->daemons);
 	free(h->url);
 	cond_fini(&h->changed);
 	mutex_fini(&h->set_lock);
@@ -331,7 +186,7 @@ static enum bide_rc start(struct http *h, const struct http_options *opt,
 		return rc;
 	raise_fd_limit(h);
 	(void)signal(SIGPIPE, SIG_IGN);
-	rc = start_daemons(h, reterr);
+	rc = lanes_start(h, reterr);
 	return rc == BIDE_OK ? watch_start(h, reterr) : rc;
 }
 
@@ -349,12 +204,10 @@ enum bide_rc http_start(const struct http_options *opt, struct http **ret,
 	cond_init(&h->changed);
 	rc = start(h, opt, reterr);
 	if (rc != BIDE_OK) {
-		for (size_t i = 0; i < h->ndaemons; i++)
-			MHD_stop_daemon(h->daemons[i]);
 		free_http(h);
 		return rc;
 	}
-	log_info("http.listening", "url=%s threads=%zu", h->url, h->ndaemons);
+	log_info("http.listening", "url=%s threads=%zu", h->url, h->nlanes);
 	*ret = h;
 	return BIDE_OK;
 }
@@ -402,8 +255,7 @@ void http_stop(struct http *h)
 	http_poke(h);
 	(void)wait_for_none(h, &h->suspended, INT64_MAX / 2);
 	(void)wait_for_none(h, &h->busy, STOP_FLUSH_MS);
-	for (size_t i = 0; i < h->ndaemons; i++)
-		MHD_stop_daemon(h->daemons[i]);
+	lanes_stop(h);
 	if (!wait_for_none(h, &h->busy, STOP_END_MS)) {
 		/* Whoever ends them later must find them. */
 		log_error("http.exchanges_left", "open=%d",

@@ -16,15 +16,10 @@
 #define KEEP_BODY_BYTES 16384
 /* What is read from a larger one may be many times its size. */
 #define LARGE_BODY_BYTES (256 * 1024)
-/*
- * libmicrohttpd 0.9.75 walks all its suspended connections, some 6 ns each,
- * when one is resumed. With few there is nothing to save; with more,
- * resumptions are gathered.
- */
-#define WAKE_AT_ONCE 512
-#define DEAD_MANY    256
+#define DEAD_MANY        256
 
-struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
+struct conn *conn_new(struct http *h, struct http_cell *cell,
+		      struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *info;
 	struct conn *c = calloc(1, sizeof(*c));
@@ -35,6 +30,7 @@ struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
 	c->ex.principal = c->principal;
 	c->ex.address = c->address;
 	c->http = h;
+	c->cell = cell;
 	c->mhd = mhd;
 	info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 	c->fd = info->connect_fd;
@@ -149,24 +145,7 @@ void conn_resume(struct conn *c)
 
 void conn_wake(struct conn *c)
 {
-	struct http *h = c->http;
-	bool batch = false;
-	bool first = false;
-
-	if (atomic_load(&h->suspended) > WAKE_AT_ONCE) {
-		mutex_lock(&h->set_lock);
-		batch = !h->no_batch;
-		if (batch) {
-			first = h->wakes == NULL;
-			c->queued = h->wakes;
-			h->wakes = c;
-		}
-		mutex_unlock(&h->set_lock);
-	}
-	if (first)
-		http_poke(h);
-	if (!batch)
-		conn_resume(c);
+	cell_wake(c->cell, c);
 }
 
 static void shrink(struct buf *b, size_t keep)

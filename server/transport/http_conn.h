@@ -14,8 +14,8 @@
  * What the files of the HTTP transport share: one connection and the one
  * request it is on.
  *
- * Who runs what: a transport thread (libmicrohttpd's; a connection stays on
- * its own) reads, writes and calls protocol_request(); the watch thread
+ * Who runs what: a transport thread (a connection stays on its own; see
+ * http_lane.c) reads, writes and calls protocol_request(); the watch thread
  * accepts, sees who goes away, keeps the deadlines and frees connections; any
  * thread answers an exchange. A struct conn is freed by the watch thread
  * alone, at the end of one of its rounds, so there a pointer found in that
@@ -50,13 +50,14 @@ struct http_refusal;
 struct conn {
 	struct exchange ex; /* first */
 	struct http *http;
+	struct http_cell *cell; /* where it lives */
 	int fd;
 	char address[INET6_ADDRSTRLEN];
 	char principal[LIMIT_PRINCIPAL_BYTES + 1];
 
 	/* under http->set_lock */
 	struct conn *next, *prev;
-	struct conn *queued; /* in wakes, finishes or dead: one at a time */
+	struct conn *queued; /* for its lane, in finishes or in dead */
 
 	/* its transport thread alone, until protocol_request() */
 	struct buf head; /* see http_door.c */
@@ -91,8 +92,8 @@ struct http {
 	struct http_options opt; /* strings and pages are our own */
 	char *url;
 	struct http_origin origin;
-	struct MHD_Daemon **daemons;
-	size_t ndaemons, next_daemon;
+	struct http_lane *lanes;
+	size_t nlanes, next_lane;
 	bool raw_heads; /* libmicrohttpd parses in place, see http_door.c */
 
 	atomic_int busy;      /* requests, from their head to their end */
@@ -105,15 +106,15 @@ struct http {
 	struct conn *conns;
 	size_t nconns;
 	size_t handed; /* accepted, and not among conns yet */
-	struct conn *wakes, *finishes, *dead;
+	struct conn *finishes, *dead;
 	size_t ndead;
-	bool no_batch; /* nobody empties wakes any more */
 
 	/* the watch thread's own, see http_watch.c */
 	struct thread watch;
 	int epoll_fd, event_fd, listen_fd; /* listen_fd: set_lock; -1 closed */
 	bool listening;                    /* is in the epoll */
 	atomic_bool quit;
+	bool kicked; /* all that waited when stopping began */
 	int64_t tick_ms;
 	int64_t accept_at_ms; /* not before: descriptors ran out */
 	int64_t trim_at_ms;   /* 0: there is nothing to give back */
@@ -134,16 +135,18 @@ uint16_t http_port(const struct sockaddr_storage *addr);
 void http_address_text(const struct sockaddr *addr, char *out, size_t cap);
 
 /* ---- http_conn.c ---- */
-struct conn *conn_new(struct http *h, struct MHD_Connection *mhd);
+struct conn *conn_new(struct http *h, struct http_cell *cell,
+		      struct MHD_Connection *mhd);
 void conn_closed(struct conn *c); /* libmicrohttpd is about to close it */
 void conn_free(struct conn *c);   /* the watch thread, or after it */
 /* Sees to it that the watch hears of the peer's close. c->lock is held. */
 void conn_watch_locked(struct conn *c);
 /* Suspends the connection. c->lock is held; a transport callback. */
 void conn_park_locked(struct conn *c);
-/* Resumes what the caller made WOKEN; @c is not to be touched afterwards. */
+/* Has its lane resume what the caller made WOKEN, which then is not to be
+ * touched any more. */
 void conn_wake(struct conn *c);
-void conn_resume(struct conn *c); /* at once; conn_wake() may batch */
+void conn_resume(struct conn *c); /* the lane, for conn_wake() */
 /* Ready for the next request. */
 void conn_reset(struct conn *c);
 void conn_bury(struct conn *c); /* closed, nothing open: free it */
@@ -200,6 +203,16 @@ bool sse_send(struct exchange *ex, const char *json, size_t len);
 void sse_end(struct exchange *ex);
 void sse_comment(struct conn *c, int64_t now); /* one is due */
 struct MHD_Response *sse_response(struct conn *c);
+
+/* ---- http_lane.c ---- */
+enum bide_rc lanes_start(struct http *h, struct bide_error *reterr);
+/* No connection may be suspended. May be called twice. */
+void lanes_stop(struct http *h);
+/* Resumes @c, and others with it, on their thread. From any thread. */
+void cell_wake(struct http_cell *cell, struct conn *c);
+/* An accepted connection; it counts from here on. The watch thread. */
+void lane_hand_over(struct http *h, int fd, const struct sockaddr_storage *addr,
+		    socklen_t addr_len);
 
 /* ---- http_watch.c ---- */
 enum bide_rc watch_start(struct http *h, struct bide_error *reterr);

@@ -2,7 +2,7 @@
 /*
  * The watch thread: accepts connections, hears of peers that close, keeps the
  * absolute deadlines (libmicrohttpd's time-outs count inactivity only), sends
- * the comments of silent streams, resumes in batches, and frees connections.
+ * the comments of silent streams, and frees connections.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -19,8 +19,7 @@
 #include "server/transport/http_conn.h"
 
 #define EVENTS      64
-#define ACCEPTS     64  /* at a time */
-#define BATCH_US    250 /* between two batches of resumptions */
+#define ACCEPTS     64 /* at a time */
 #define TICK_MIN_MS 2
 #define TICK_MAX_MS 1000
 #define TICK_PARTS  10 /* a deadline is kept to a tenth of itself */
@@ -54,19 +53,6 @@ static size_t room(struct http *h)
 	return n < max ? max - n : 0;
 }
 
-/* A connection counts from here on, and not only once libmicrohttpd's thread
- * has come to it: a burst would pass the ceiling. */
-static void hand_over(struct http *h, int fd, const struct sockaddr *addr,
-		      socklen_t len)
-{
-	mutex_lock(&h->set_lock);
-	h->handed++;
-	mutex_unlock(&h->set_lock);
-	/* Closes it by itself when it cannot take it. */
-	(void)MHD_add_connection(h->daemons[h->next_daemon++ % h->ndaemons], fd,
-				 addr, len);
-}
-
 static void accept_some(struct http *h)
 {
 	size_t most = room(h) < ACCEPTS ? room(h) : ACCEPTS;
@@ -90,7 +76,7 @@ static void accept_some(struct http *h)
 			listen_off(h);
 			return;
 		}
-		hand_over(h, fd, (struct sockaddr *)&addr, len);
+		lane_hand_over(h, fd, &addr, len);
 	}
 	/* Full: what comes waits in the backlog. */
 	if (most == 0)
@@ -208,16 +194,6 @@ static struct conn *take(struct http *h, struct conn **queue)
 	return all;
 }
 
-static void resume_all(struct http *h)
-{
-	struct conn *next;
-
-	for (struct conn *c = take(h, &h->wakes); c != NULL; c = next) {
-		next = c->queued;
-		conn_resume(c);
-	}
-}
-
 static void finish_all(struct http *h)
 {
 	struct conn *next;
@@ -261,26 +237,18 @@ static void obey(struct http *h)
 	}
 	if (accepting && room(h) > 0 && clock_boot_ms() >= h->accept_at_ms)
 		listen_on(h);
-	if (atomic_load(&h->stopping) && !h->no_batch) {
-		mutex_lock(&h->set_lock);
-		h->no_batch = true;
-		mutex_unlock(&h->set_lock);
+	if (atomic_load(&h->stopping) && !h->kicked) {
+		h->kicked = true;
 		kick_all(h);
-		resume_all(h);
 	}
 }
 
-static void take_events(struct http *h, int64_t wait_us)
+static void take_events(struct http *h, int wait_ms)
 {
-	struct timespec ts = {.tv_sec = wait_us / 1000000,
-			      .tv_nsec = wait_us % 1000000 * 1000};
 	struct epoll_event ev[EVENTS];
-	int n = epoll_pwait2(h->epoll_fd, ev, EVENTS, &ts, NULL);
+	int n = epoll_wait(h->epoll_fd, ev, EVENTS, wait_ms);
 	eventfd_t ignored;
 
-	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
-		n = epoll_wait(h->epoll_fd, ev, EVENTS,
-			       (int)((wait_us + 999) / 1000));
 	/* What conn_new() wrote is ours to read by this, not by the kernel's
 	 * having handed us the pointer. */
 	mutex_lock(&h->set_lock);
@@ -295,48 +263,20 @@ static void take_events(struct http *h, int64_t wait_us)
 	}
 }
 
-static bool any_wakes(struct http *h)
-{
-	bool any;
-
-	mutex_lock(&h->set_lock);
-	any = h->wakes != NULL;
-	mutex_unlock(&h->set_lock);
-	return any;
-}
-
-/* How long to sleep, in microseconds: until the next tick, or batch. */
-static int64_t rest(int64_t now_us, int64_t next_tick_ms, bool batching)
-{
-	int64_t ms = clock_nap_ms(next_tick_ms - now_us / 1000);
-
-	if (batching)
-		return BATCH_US;
-	return ms > 0 ? ms * 1000 : 0;
-}
-
 static void watch(void *arg)
 {
 	struct http *h = arg;
-	int64_t now_us = clock_boot_us();
-	int64_t next_tick_ms = now_us / 1000;
-	int64_t last_batch_us = now_us;
-	bool batching = false;
+	int64_t now = clock_boot_ms();
+	int64_t next_tick = now;
 
 	while (!atomic_load(&h->quit)) {
-		take_events(h, rest(now_us, next_tick_ms, batching));
-		now_us = clock_boot_us();
+		take_events(h, (int)clock_nap_ms(next_tick - now));
+		now = clock_boot_ms();
 		obey(h);
 		finish_all(h);
-		batching = any_wakes(h);
-		if (batching && now_us - last_batch_us >= BATCH_US) {
-			resume_all(h);
-			last_batch_us = now_us;
-			batching = false;
-		}
-		if (now_us / 1000 >= next_tick_ms) {
+		if (now >= next_tick) {
 			tick(h);
-			next_tick_ms = now_us / 1000 + h->tick_ms;
+			next_tick = now + h->tick_ms;
 		}
 		free_dead(h);
 	}

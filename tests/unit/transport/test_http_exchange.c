@@ -488,6 +488,34 @@ static void test_many__wait_and_are_resumed(void **state)
 	fake_stop(h);
 }
 
+/*
+ * libmicrohttpd 0.9.75, polling by itself, stood still when exactly 128 events
+ * came at once: it went back to wait before it looked at them.
+ */
+static void test_many__may_speak_at_once(void **state)
+{
+	const size_t n = 512;
+	struct client *c = calloc(n, sizeof(*c));
+	struct http *h;
+
+	(void)state;
+	raise_fds();
+	h = fake_start(NULL);
+	for (size_t i = 0; i < n; i++)
+		client_open(&c[i], h);
+	for (size_t at_once = 128; at_once <= n; at_once += 128)
+		for (int round = 0; round < 10; round++) {
+			for (size_t i = 0; i < at_once; i++)
+				client_send(&c[i], POST_EMPTY);
+			for (size_t i = 0; i < at_once; i++)
+				assert_int_equal(client_ask(&c[i], ""), 200);
+		}
+	for (size_t i = 0; i < n; i++)
+		client_close(&c[i]);
+	free(c);
+	fake_stop(h);
+}
+
 static void test_many__are_let_go_by_a_stop(void **state)
 {
 	struct client *c = calloc(MANY, sizeof(*c));
@@ -571,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_answer__that_is_written_is_whole),
 		cmocka_unit_test(test_reset__in_the_middle_of_an_answer),
 		cmocka_unit_test(test_many__wait_and_are_resumed),
+		cmocka_unit_test(test_many__may_speak_at_once),
 		cmocka_unit_test(test_many__are_let_go_by_a_stop),
 		cmocka_unit_test(test_waiting__has_a_ceiling),
 	};
