@@ -38,6 +38,8 @@ struct bell_heard {
 /* Binds the socket of @instance, replacing one left behind. A descriptor for
  * sqlite_fd_close(), or -errno. */
 int bell_open(int dirfd, int64_t instance);
+/* One that only sends; the same. */
+int bell_open_sender(void);
 /* Zeroed message with the magic; add turns it to everything when full. */
 void bell_message_init(struct bell_message *m);
 void bell_message_add(struct bell_message *m, int64_t task);

@@ -195,9 +195,10 @@ void input_answer(struct txn *t, struct tally *y, int64_t epoch,
 	switch ((enum store_input_state)sql_i32(st, 2)) {
 	case STORE_INPUT_OPEN:
 		a->ret = a->misfit ? STORE_REASKED : STORE_ACCEPTED;
-		if (a->misfit)
+		/* The last asking stands, whatever comes for it. */
+		if (a->misfit && sql_i64(st, 1) < LIMIT_ASKINGS)
 			ask_again(t, y, epoch, st, a->wire_key);
-		else
+		else if (!a->misfit)
 			take_answer(t, y, epoch, a, by);
 		break;
 	case STORE_INPUT_ANSWERED:

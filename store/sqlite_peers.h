@@ -139,6 +139,12 @@ struct peers_info {
  */
 enum bide_rc peers_list(const char *realpath_db, struct peers_info **ret,
 			size_t *ret_n, struct bide_error *reterr);
+/*
+ * Rings every instance for everything, from a process that has not joined: the
+ * operator's commands. What cannot be reached is left to the slow poll.
+ * Threads: any; opens and closes what it needs.
+ */
+void peers_ring_from_outside(const char *realpath_db);
 /* The same for one. For a store that finds a row without a file. */
 enum peers_state peers_state(const char *realpath_db, int64_t instance);
 #endif

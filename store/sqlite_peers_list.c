@@ -11,6 +11,8 @@
 
 #include "server/base/clock.h"
 #include "server/base/error.h"
+#include "store/sqlite_bell.h"
+#include "store/sqlite_dir.h"
 #include "store/sqlite_instance_file.h"
 
 static enum peers_state state_of(int dirfd, int64_t instance,
@@ -127,4 +129,23 @@ enum peers_state peers_state(const char *realpath_db, int64_t instance)
 		one.state = PEERS_ABSENT;
 	close(dir);
 	return one.state;
+}
+
+void peers_ring_from_outside(const char *realpath_db)
+{
+	struct bell_message m;
+	struct peers_info *v = NULL;
+	size_t n = 0;
+	int dirfd = sqlite_dir_open(realpath_db, false, NULL);
+	int fd = dirfd < 0 ? -1 : bell_open_sender();
+
+	bell_message_init(&m);
+	m.flags = BELL_WORK | BELL_EVERYTHING;
+	if (fd >= 0 && peers_list(realpath_db, &v, &n, NULL) == BIDE_OK)
+		for (size_t i = 0; i < n; i++)
+			(void)bell_send(fd, dirfd, v[i].instance, &m);
+	free(v);
+	sqlite_fd_close(fd);
+	if (dirfd >= 0)
+		close(dirfd);
 }

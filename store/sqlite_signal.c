@@ -69,5 +69,7 @@ void signal_publish(struct store *s, struct txn *t)
 		peers_ring_all(p);
 	else if (p && (t->nchanged || work))
 		peers_ring(p, t->changed, t->nchanged, t->ready, work);
+	else if (!p && (t->everything || t->nchanged || work))
+		peers_ring_from_outside(s->path);
 	tell_local(s, t);
 }

@@ -25,6 +25,11 @@
  */
 enum bide_rc jsontext_parse(const char *text, size_t len, json_t **ret,
 			    struct bide_error *reterr) BIDE_NODISCARD;
+/* The same, for what a stranger sent: at most @values values in all (0: any
+ * number), for a value takes many times the memory of its text. */
+enum bide_rc jsontext_parse_at_most(const char *text, size_t len, size_t values,
+				    json_t **ret, struct bide_error *reterr)
+	BIDE_NODISCARD;
 /*
  * Appends, compact. False: depth, an invalid value (NULL, not UTF-8, U+0000,
  * not finite) or the ceiling of @out; out->failed set.

@@ -26,7 +26,8 @@ struct reader {
 	const char *begin;
 	const char *p; /* where an error is, when there is one */
 	const char *end;
-	const char *what; /* the first error; NULL with no value: memory */
+	const char *what;    /* the first error; NULL with no value: memory */
+	size_t values, most; /* read so far; 0: no ceiling */
 	/* Strings that hold escapes, decoded, one after the other. */
 	struct buf decoded;
 };
@@ -468,6 +469,8 @@ static json_t *read_value(struct reader *r, int depth)
 {
 	int c = peek(r);
 
+	if (++r->values > r->most && r->most > 0)
+		return fail(r, "more values than are allowed");
 	switch (c) {
 	case '{':
 	case '[':
@@ -490,7 +493,14 @@ static json_t *read_value(struct reader *r, int depth)
 enum bide_rc jsontext_parse(const char *text, size_t len, json_t **ret,
 			    struct bide_error *reterr)
 {
-	struct reader r = {.begin = text, .p = text, .end = text + len};
+	return jsontext_parse_at_most(text, len, 0, ret, reterr);
+}
+
+enum bide_rc jsontext_parse_at_most(const char *text, size_t len, size_t values,
+				    json_t **ret, struct bide_error *reterr)
+{
+	struct reader r = {
+		.begin = text, .p = text, .end = text + len, .most = values};
 	json_t *v = read_value(&r, 0);
 
 	if (v && peek(&r) != -1) {

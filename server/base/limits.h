@@ -6,6 +6,7 @@
  * options: config.def.
  */
 #define LIMIT_JSON_DEPTH              64
+#define LIMIT_BODY_VALUES             250000 /* JSON values in a request body */
 #define LIMIT_HEADER_BYTES            (16 * 1024) /* all headers of a request */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
 #define LIMIT_TASK_IDS_PER_LISTEN     1000
@@ -15,7 +16,8 @@
 #define LIMIT_RESULT_BYTES          (4 * 1024 * 1024) /* a handler's result */
 #define LIMIT_STEP_BYTES            (1024 * 1024)     /* one step's result */
 #define LIMIT_STEPS_PER_TASK        100000
-#define LIMIT_QUESTIONS_OPEN        64           /* of one call at once */
+#define LIMIT_QUESTIONS_OPEN        64 /* of one call at once */
+#define LIMIT_ASKINGS               100 /* of one question whose answers do not fit */
 #define LIMIT_QUESTION_BYTES        (256 * 1024) /* one request or answer */
 #define LIMIT_KEY_BYTES             128          /* step and question keys */
 #define LIMIT_NAME_BYTES            128          /* tool names */

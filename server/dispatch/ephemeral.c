@@ -199,14 +199,20 @@ static void kept(struct once_keeping *k)
 {
 	struct ephemeral *e = k->user;
 
-	if (k->op.outcome == STORE_DONE || k->op.outcome == STORE_REFUSED) {
+	bool settled =
+		k->op.outcome == STORE_DONE || k->op.outcome == STORE_REFUSED;
+
+	if (settled && !k->conflict) {
 		reply(e);
 		return;
 	}
 	once_forget(e->d, &e->once);
 	json_decref(e->next.record);
 	e->next.record = NULL;
-	core_store_failed(e->d, e->rq, k->op.outcome);
+	if (settled)
+		once_refuse(e->d, e->rq);
+	else
+		core_store_failed(e->d, e->rq, k->op.outcome);
 	ephemeral_free(e);
 }
 

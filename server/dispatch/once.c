@@ -141,6 +141,11 @@ void once_forget(struct dispatch *d, struct once_entry *e)
 	}
 }
 
+void once_refuse(struct dispatch *d, struct request *rq)
+{
+	core_error(d, rq, CORE_INVALID, CONFLICT_TEXT);
+}
+
 bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
 	       struct once_entry *e, json_t **args)
 {
@@ -167,7 +172,7 @@ bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
 	once_forget(d, e);
 	release(args);
 	if (conflict)
-		core_error(d, rq, CORE_INVALID, CONFLICT_TEXT);
+		once_refuse(d, rq);
 	else
 		once_answer(d, rq, kept);
 	free(kept);
@@ -271,6 +276,7 @@ static void stored(struct store_op *op, void *user)
 		k->done(k);
 		return;
 	}
+	k->conflict |= op->answer == STORE_CONFLICT;
 	k->at++;
 	step(k);
 }
@@ -302,6 +308,7 @@ void once_keep(struct once_keeping *k)
 {
 	k->at = 0;
 	k->earlier = NULL;
+	k->conflict = false;
 	k->text = dump(k->outcome);
 	if (k->text == NULL) {
 		k->op.outcome = STORE_NOT_DONE;

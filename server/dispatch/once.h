@@ -41,11 +41,14 @@ struct once_keeping {
 	size_t at;
 	char *text;
 	char *earlier;
+	bool conflict; /* another instance stored it for other arguments */
 	void (*done)(struct once_keeping *k);
 	void *user;
 };
 void once_keep(struct once_keeping *k);
 void once_keeping_fini(struct once_keeping *k);
+/* Refuses a key that was used with other arguments. */
+void once_refuse(struct dispatch *d, struct request *rq);
 /* Answers with an outcome that was kept. */
 void once_answer(struct dispatch *d, struct request *rq, const char *kept);
 /* It is over: those who followed go through the door again. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/base/jsontext.h"
+#include "server/base/limits.h"
 
 static bool read_id(json_t *id, struct jsonrpc *m)
 {
@@ -65,7 +66,8 @@ int jsonrpc_read(const char *body, size_t len, struct jsonrpc *ret,
 	enum bide_rc rc;
 
 	memset(ret, 0, sizeof(*ret));
-	rc = jsontext_parse(body, len, &ret->root, &err);
+	rc = jsontext_parse_at_most(body, len, LIMIT_BODY_VALUES, &ret->root,
+				    &err);
 	if (rc == BIDE_INVALID) {
 		(void)snprintf(why, 256, "Parse error: %.200s", err.text);
 		return JSONRPC_PARSE;
