@@ -27,7 +27,7 @@ static const char *own(const char *s)
 
 static void disown(const char *s)
 {
-	free((void *)(uintptr_t)s);
+	free((void *)s);
 }
 
 /* The caller's strings and pages need not outlive http_start(). */
@@ -66,7 +66,7 @@ static void disown_options(struct http_options *o)
 		disown(o->pages[i].path);
 		disown(o->pages[i].content_type);
 	}
-	free((void *)(uintptr_t)o->pages);
+	free((void *)o->pages);
 }
 
 static bool set_place(struct http *h, const struct sockaddr_storage *addr)

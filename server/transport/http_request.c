@@ -37,8 +37,7 @@ enum MHD_Result http_refuse(struct conn *c, const struct http_refusal *r)
 {
 	/* Not written to: MHD_RESPMEM_PERSISTENT. */
 	struct MHD_Response *response = MHD_create_response_from_buffer(
-		strlen(r->body), (void *)(uintptr_t)r->body,
-		MHD_RESPMEM_PERSISTENT);
+		strlen(r->body), (void *)r->body, MHD_RESPMEM_PERSISTENT);
 
 	if (response != NULL) {
 		(void)MHD_add_response_header(response, "Content-Type", JSON);

@@ -38,6 +38,14 @@ static size_t take_locked(struct conn *c, char *to, size_t max)
 	return n;
 }
 
+/* What comes after this would not be the whole. */
+static bool is_cut_locked(const struct conn *c)
+{
+	if (c->told || c->overflow || c->out.failed)
+		return true;
+	return unsent(c) == 0 && !c->ended && atomic_load(&c->http->stopping);
+}
+
 static ssize_t more(void *cls, uint64_t pos, char *to, size_t max)
 {
 	struct conn *c = cls;
@@ -46,14 +54,12 @@ static ssize_t more(void *cls, uint64_t pos, char *to, size_t max)
 	(void)pos;
 	mutex_lock(&c->lock);
 	c->phase = CONN_SENDING;
-	if (c->told || c->overflow || c->out.failed)
+	if (is_cut_locked(c))
 		n = MHD_CONTENT_READER_END_WITH_ERROR;
 	else if (unsent(c) > 0)
 		n = (ssize_t)take_locked(c, to, max);
 	else if (c->ended)
 		n = MHD_CONTENT_READER_END_OF_STREAM;
-	else if (atomic_load(&c->http->stopping))
-		n = MHD_CONTENT_READER_END_WITH_ERROR;
 	else
 		conn_park_locked(c);
 	mutex_unlock(&c->lock);
@@ -92,23 +98,28 @@ void sse_begin(struct exchange *ex, bool comments)
 }
 
 /* An event is one line; in JSON text a raw line break is white space. */
+static void one_line(char *text, size_t len, char line_break)
+{
+	char *end = text + len;
+	char *at = text;
+
+	while ((at = memchr(at, line_break, (size_t)(end - at))) != NULL)
+		*at = ' ';
+}
+
 static bool add_event(struct buf *b, const char *json, size_t len)
 {
-	char *p = buf_room(b, len + 8);
+	size_t at;
 
-	if (p == NULL)
+	/* All of it or nothing. */
+	if (buf_room(b, len + strlen("data: \n\n")) == NULL)
 		return false;
-	memcpy(p, "data: ", 6);
-	memcpy(p + 6, json, len);
-	for (char *at = p + 6;
-	     (at = memchr(at, '\n', (size_t)(p + 6 + len - at)));)
-		*at = ' ';
-	for (char *at = p + 6;
-	     (at = memchr(at, '\r', (size_t)(p + 6 + len - at)));)
-		*at = ' ';
-	memcpy(p + 6 + len, "\n\n", 3);
-	b->len += len + 8;
-	return true;
+	(void)buf_addstr(b, "data: ");
+	at = b->len;
+	(void)buf_add(b, json, len);
+	one_line(b->data + at, len, '\n');
+	one_line(b->data + at, len, '\r');
+	return buf_addstr(b, "\n\n");
 }
 
 /* What was sent is in front: moved away when it is the larger part. */

@@ -174,9 +174,9 @@ static enum bide_rc nobody(const struct bide_peer *peer, char *principal,
 			   size_t cap, void *user)
 {
 	(void)peer;
-	(void)principal;
-	(void)cap;
 	(void)user;
+	assert_int_not_equal(cap, 0);
+	principal[0] = '\0';
 	return BIDE_OK;
 }
 
