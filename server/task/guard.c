@@ -78,12 +78,10 @@ static void look(struct work *w)
 	struct store_task *t = NULL;
 	enum bide_rc rc = store_get_id(w->e->store, w->fence.task, 0, 0, &t);
 
-	if (rc == BIDE_NOT_FOUND)
-		stop(w, BIDE_LOST);
-	else if (!rc && t->state == STORE_CANCELLED)
+	if (!rc && t->state == STORE_CANCELLED)
 		stop(w, BIDE_CANCELLED);
-	else if (!rc &&
-		 (t->epoch != w->fence.epoch || t->claim != w->fence.claim))
+	else if (rc == BIDE_NOT_FOUND || (!rc && (t->epoch != w->fence.epoch ||
+						  t->claim != w->fence.claim)))
 		stop(w, BIDE_LOST);
 	store_task_free(t);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -39,17 +40,20 @@ struct scratch *scratch_new(void)
 	return s;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
 void scratch_free(struct scratch *s)
 {
-	char command[320];
-
 	if (s == NULL)
 		return;
-	if (getenv("BIDE_KEEP") == NULL) {
-		(void)snprintf(command, sizeof(command), "rm -rf '%s'", s->dir);
-		if (system(command) != 0)
+	if (getenv("BIDE_KEEP") == NULL)
+		if (nftw(s->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0)
 			(void)fprintf(stderr, "e2e: %s stays\n", s->dir);
-	}
 	free(s);
 }
 

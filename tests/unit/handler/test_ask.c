@@ -441,12 +441,13 @@ static enum bide_rc asks_schema(struct bide_call *call, void *user)
 	return bide_ask_form(call, "q", "?", ((struct fake *)user)->data);
 }
 
+#define NESTED_FORM                                                            \
+	"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"object\"}}}"
+
 static void test_form__schema_must_be_the_restricted_one(void **state)
 {
-	static const char *const bad[] = {
-		"", "{", "[]", "{\"type\":\"string\"}",
-		"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":"
-		"\"object\"}}}"};
+	static const char *const bad[] = {"", "{", "[]",
+					  "{\"type\":\"string\"}", NESTED_FORM};
 	struct fake *f = fake_of(asks_schema);
 
 	(void)state;

@@ -81,7 +81,7 @@ static inline void empty_dir(const char *path)
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(dirfd(d), e->d_name, 0);
 	if (d)
 		closedir(d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/protocol/lib/fake_exchange.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -134,10 +135,15 @@ struct wire *wire_new(const struct wire_options *opt,
 	return w;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
 void wire_free(struct wire *w)
 {
-	char cmd[400];
-
 	engine_drain(w->engine);
 	dispatch_drain(w->dispatch);
 	assert_true(engine_drained(w->engine, WAIT_MS));
@@ -150,8 +156,7 @@ void wire_free(struct wire *w)
 	keyring_free(w->keys);
 	store_close(w->store, 2000);
 	registry_free(w->registry);
-	(void)snprintf(cmd, sizeof(cmd), "rm -rf '%s'", w->dir);
-	assert_int_equal(system(cmd), 0);
+	assert_int_equal(nftw(w->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(w);
 }
 
