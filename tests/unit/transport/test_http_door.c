@@ -377,6 +377,26 @@ static void test_body__comes_whole(void **state)
 	fake_stop(h);
 }
 
+static void test_body__of_another_method_is_dropped(void **state)
+{
+	struct http *h = fake_start(NULL);
+	struct client c;
+	struct reply r;
+
+	(void)state;
+	fake.request = fake_echo;
+	client_open(&c, h);
+	for (int i = 0; i < 2; i++) {
+		client_send(&c, "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n"
+				"Content-Length: 2\r\n\r\n{}");
+		client_reply(&c, &r);
+		assert_string_equal(r.body.data, "DELETE||127.0.0.1|-|");
+		reply_fini(&r);
+	}
+	client_close(&c);
+	fake_stop(h);
+}
+
 static void test_chunks__are_taken_and_are_the_last(void **state)
 {
 	struct http *h = fake_start(NULL);
@@ -519,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_headers__have_ceilings),
 		cmocka_unit_test(test_accept__may_stand_in_several_lines),
 		cmocka_unit_test(test_body__comes_whole),
+		cmocka_unit_test(test_body__of_another_method_is_dropped),
 		cmocka_unit_test(test_chunks__are_taken_and_are_the_last),
 		cmocka_unit_test(test_chunks__are_counted),
 		cmocka_unit_test(test_expect__is_answered_before_the_body),
