@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@
 #define REPEATS           5
 #define REPEATS_FULL      100
 #define ROUNDS_MAX        200
+#define AT_ONCE           3
 
 struct point {
 	const char *name;
@@ -278,19 +280,21 @@ static bool steps_right(struct run *r)
 
 static void play(struct run *r, bool three)
 {
-	static int number;
+	static atomic_int number;
 	const char *armed[] = {"--fault", r->point->fault,
 			       r->point->unclaimed ? "--task-workers" : NULL,
 			       "0", NULL};
 	const char *carrier[] = {"--task-workers", "0", NULL};
 	pthread_t t;
 
-	(void)snprintf(r->idem, sizeof(r->idem), "run-%d", ++number);
+	(void)snprintf(r->idem, sizeof(r->idem), "run-%d",
+		       atomic_fetch_add(&number, 1));
 	r->s = scratch_new();
 	(void)pthread_mutex_init(&r->lock, NULL);
 	r->a = server_start(r->s, r->point->fault != NULL ? armed : NULL);
 	r->b = server_start(r->s, three ? carrier : NULL);
-	assert_int_equal(pthread_create(&t, NULL, client, r), 0);
+	if (pthread_create(&t, NULL, client, r) != 0)
+		abort();
 	bury_a(r);
 	if (three)
 		r->c = server_start(r->s, NULL);
@@ -304,21 +308,61 @@ static void play(struct run *r, bool three)
 	(void)pthread_mutex_destroy(&r->lock);
 }
 
+/* Runs of one point; several go on at once, for each mostly waits. */
+struct series {
+	const struct point *point;
+	bool tasks, three;
+	atomic_int left;
+	pthread_mutex_t lock;
+	char why[300]; /* of the first that went wrong */
+};
+
+static void *play_some(void *arg)
+{
+	struct series *s = arg;
+
+	while (atomic_fetch_sub(&s->left, 1) > 0) {
+		struct run r = {.point = s->point, .tasks = s->tasks};
+
+		play(&r, s->three);
+		if (r.why[0] == '\0')
+			continue;
+		pthread_mutex_lock(&s->lock);
+		if (s->why[0] == '\0')
+			(void)snprintf(s->why, sizeof(s->why), "%s: %s",
+				       s->point->name, r.why);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return NULL;
+}
+
+static void play_series(struct series *s)
+{
+	pthread_t t[AT_ONCE];
+
+	(void)pthread_mutex_init(&s->lock, NULL);
+	for (size_t i = 0; i < AT_ONCE; i++)
+		if (pthread_create(&t[i], NULL, play_some, s) != 0)
+			abort();
+	for (size_t i = 0; i < AT_ONCE; i++)
+		(void)pthread_join(t[i], NULL);
+	(void)pthread_mutex_destroy(&s->lock);
+	if (s->why[0] != '\0')
+		fail_msg("%s", s->why);
+}
+
 static void play_all(bool tasks, bool three)
 {
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		int n = repeats();
+		struct series s = {.point = &points[i],
+				   .tasks = tasks,
+				   .three = three,
+				   .left = n};
 
 		if (!three && !points[i].two)
 			continue;
-		for (int k = 0; k < n; k++) {
-			struct run r = {.point = &points[i], .tasks = tasks};
-
-			play(&r, three);
-			if (r.why[0] != '\0')
-				fail_msg("%s, run %d: %s", points[i].name, k,
-					 r.why);
-		}
+		play_series(&s);
 		print_message("  killed %s: %d of %d right\n", points[i].name,
 			      n, n);
 	}
