@@ -46,6 +46,19 @@ static bool is_cut_locked(const struct conn *c)
 	return unsent(c) == 0 && !c->ended && atomic_load(&c->http->stopping);
 }
 
+/*
+ * libmicrohttpd 0.9.75 closes a connection whose reader fails, but does not
+ * free its descriptor before it looks at it again; and without an event it
+ * looks only at the oldest of a daemon, and at those with a time-out of their
+ * own.
+ */
+static ssize_t cut_locked(struct conn *c)
+{
+	(void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+					1U);
+	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static ssize_t more(void *cls, uint64_t pos, char *to, size_t max)
 {
 	struct conn *c = cls;
@@ -55,7 +68,7 @@ static ssize_t more(void *cls, uint64_t pos, char *to, size_t max)
 	mutex_lock(&c->lock);
 	c->phase = CONN_SENDING;
 	if (is_cut_locked(c))
-		n = MHD_CONTENT_READER_END_WITH_ERROR;
+		n = cut_locked(c);
 	else if (unsent(c) > 0)
 		n = (ssize_t)take_locked(c, to, max);
 	else if (c->ended)

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "server/base/clock.h"
 #include "server/base/limits.h"
+#include "server/base/metrics.h"
 #include "server/base/thread.h"
 #include "tests/unit/transport/lib/client.h"
 #include "tests/unit/transport/lib/fake.h"
@@ -383,6 +385,45 @@ static void test_leaving__ends_a_stream(void **state)
 	fake_stop(h);
 }
 
+static void await_connections(int n)
+{
+	int64_t until = clock_boot_ms() + 10000;
+
+	while (metric_get(METRIC_HTTP_CONNECTIONS) > n &&
+	       clock_boot_ms() < until)
+		sched_yield();
+	assert_int_equal(metric_get(METRIC_HTTP_CONNECTIONS), n);
+}
+
+/* Regression: beside an older connection, as a proxy keeps it, libmicrohttpd
+ * closed the stream and never its descriptor. */
+static void test_leaving__frees_the_descriptor(void **state)
+{
+	enum { OLDER = 80, STREAMS = 40 };
+	struct http *h = fake_start(NULL);
+	struct client older[OLDER];
+	struct exchange *ex;
+	struct client c;
+	struct reply r;
+
+	(void)state;
+	for (int i = 0; i < OLDER; i++) {
+		client_open(&older[i], h);
+		assert_int_equal(client_ask(&older[i], POST_EMPTY), 200);
+	}
+	for (int i = 0; i < STREAMS; i++) {
+		ex = open_stream(h, &c, &r);
+		assert_true(say(ex, "{}"));
+		client_close(&c);
+		fake_until(&fake.closes, i + 1);
+		reply_fini(&r);
+	}
+	await_connections(OLDER);
+	for (int i = 0; i < OLDER; i++)
+		client_close(&older[i]);
+	fake_stop(h);
+}
+
 /* The same, while another thread talks as fast as it can. */
 static void talk_until_closed(void *arg)
 {
@@ -487,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_comments__keep_a_silent_stream_alive),
 		cmocka_unit_test(test_comments__are_not_sent_where_not_wanted),
 		cmocka_unit_test(test_leaving__ends_a_stream),
+		cmocka_unit_test(test_leaving__frees_the_descriptor),
 		cmocka_unit_test(test_leaving__may_race_with_events),
 		cmocka_unit_test(test_stop__ends_streams),
 		cmocka_unit_test(test_drain__lets_streams_end),
