@@ -117,7 +117,7 @@ static void test_show__tells_the_whole_story(void **state)
 
 	scene_step(sc, &f, "plan", "{\"n\":1}");
 	for (int i = 0; i < 6; i++) {
-		char key[16];
+		char key[24];
 
 		(void)snprintf(key, sizeof(key), "part-%d", i);
 		scene_step(sc, &f, key, "1");

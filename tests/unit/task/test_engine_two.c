@@ -64,7 +64,7 @@ static enum bide_rc yields(struct bide_call *c, void *user)
 
 static enum bide_rc roams(struct bide_call *c, void *user)
 {
-	char key[8];
+	char key[16];
 
 	(void)user;
 	for (int i = 0; i < ROAMS; i++) {
