@@ -46,7 +46,7 @@ if readelf -d static | grep -q 'NEEDED.*libbide'; then
 fi
 expect "pkg-config, static" ./static
 
-cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix" \
+cmake -G Ninja -S . -B build -DCMAKE_PREFIX_PATH="$prefix" \
 	-DCMAKE_C_COMPILER="$cc" >cmake.log
 cmake --build build >>cmake.log
 expect "find_package, shared" ./build/consumer
