@@ -5,6 +5,7 @@
 #include "bide/types.h"
 #include "server/base/buf.h"
 #include "server/catalog/json_schema.h"
+#include "server/catalog/target.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
  * Resources and prompts join here next.
  */
 struct tool {
+	struct target target; /* of its handler */
 	struct bide_tool
 		def; /* strings owned by the registry; times as given */
 	struct json_schema *input;  /* compiled; never NULL */
@@ -25,6 +27,13 @@ struct tool {
 	size_t index; /* in registration order */
 	bool builtin; /* wait_for_task: the dispatcher's own */
 };
+/* The tool that @t is part of; @t->kind must be TARGET_TOOL. */
+static inline const struct tool *target_tool(const struct target *t)
+{
+	return (const struct tool *)((const char *)t -
+				     offsetof(struct tool, target));
+}
+
 struct registry;
 struct registry *registry_new(void);
 void registry_free(struct registry *r);

@@ -407,6 +407,24 @@ void tool_free(struct tool *t)
 	free(t);
 }
 
+static struct target target_of(const struct tool *t)
+{
+	return (struct target){
+		.kind = TARGET_TOOL,
+		.name = t->def.name,
+		.handler = t->def.handler,
+		.user = t->def.user,
+		.mode = t->def.mode,
+		.needs = t->def.needs,
+		.runs_inline = t->def.runs_inline,
+		.single_use = t->def.single_use,
+		.input_deadline_ms = t->def.input_deadline_ms,
+		.wait_budget_ms = t->def.wait_budget_ms,
+		.max_run_ms = t->def.max_run_ms,
+		.output = t->output,
+	};
+}
+
 static enum bide_rc build(struct tool *t, struct bide_error *reterr)
 {
 	enum bide_rc rc;
@@ -414,6 +432,7 @@ static enum bide_rc build(struct tool *t, struct bide_error *reterr)
 	if (!own_strings(&t->def))
 		return error_set(reterr, BIDE_NOMEM, "out of memory");
 	rc = prepare(t, reterr);
+	t->target = target_of(t);
 	if (!rc && !make_listing(t))
 		rc = error_set(reterr, BIDE_NOMEM, "out of memory");
 	return rc;

@@ -103,9 +103,9 @@ void core_store_failed(struct dispatch *d, struct request *rq,
 			   "The database did not take this; try again later");
 }
 
-int64_t core_budget_ms(const struct dispatch *d, const struct tool *t)
+int64_t core_budget_ms(const struct dispatch *d, const struct target *t)
 {
-	int64_t ms = t != NULL ? t->def.wait_budget_ms : 0;
+	int64_t ms = t != NULL ? t->wait_budget_ms : 0;
 
 	if (ms == 0)
 		ms = d->opt.wait_budget_ms;

@@ -80,8 +80,8 @@ void core_store_failed(struct dispatch *d, struct request *rq,
 const char *core_string(const struct request *rq, const char *name);
 /* One more waits for @task, for at most @ms. Off the reply's path. */
 void core_join(struct dispatch *d, int64_t task, int64_t ms);
-/* The tool's wait budget in force; 0: no wait. */
-int64_t core_budget_ms(const struct dispatch *d, const struct tool *t);
+/* The target's wait budget in force; 0: no wait. */
+int64_t core_budget_ms(const struct dispatch *d, const struct target *t);
 
 /* ---- pending.c ---- */
 /*

@@ -114,7 +114,7 @@ static void ask_engine(struct wait *w, json_t *args)
 	bool own = args != json_object_get(rq->params, "arguments");
 
 	if (rq->idem_key != NULL)
-		once_digest(rq, w->tool, w->digest);
+		once_digest(rq, &w->tool->target, w->digest);
 	w->create = (struct engine_create){
 		.tool = w->tool,
 		.args = args,
@@ -154,7 +154,7 @@ void create_task(struct dispatch *d, struct request *rq,
 		return;
 	}
 	w->from = from;
-	w->budget_ms = core_budget_ms(d, tool);
+	w->budget_ms = core_budget_ms(d, &tool->target);
 	(void)snprintf(w->chain, sizeof(w->chain), "%s", chain);
 	if (old != NULL)
 		pending_replace(old, &w->p, PENDING_WAIT);

@@ -22,7 +22,7 @@ struct ephemeral {
 	struct job job;
 	struct dispatch *d;
 	struct request *rq;
-	const struct tool *tool;
+	const struct target *target;
 	struct bide_call *call;
 	json_t *args;
 	char chain[24];
@@ -130,11 +130,11 @@ static bool answered_along(struct bide_call *call, const struct request *rq)
 }
 
 struct bide_call *ephemeral_load(struct dispatch *d, struct request *rq,
-				 const struct tool *tool, json_t *args,
+				 const struct target *target, json_t *args,
 				 const char *chain, void *backend_data)
 {
 	struct run_options opt = {
-		.tool = tool,
+		.target = target,
 		.backend = &backend,
 		.backend_data = backend_data,
 		.args = args,
@@ -142,7 +142,7 @@ struct bide_call *ephemeral_load(struct dispatch *d, struct request *rq,
 		.chain_id = chain,
 		.caller = &rq->caller,
 		.default_deadline_ms =
-			engine_input_deadline_ms(d->opt.engine, tool),
+			engine_input_deadline_ms(d->opt.engine, target),
 		.reenter = d->opt.reenter,
 	};
 	struct bide_call *call = run_new(&opt);
@@ -297,7 +297,7 @@ static void run_job(struct job *j)
 
 static void run(struct ephemeral *e)
 {
-	if (e->tool->def.runs_inline) {
+	if (e->target->runs_inline) {
 		enter(e);
 		return;
 	}
@@ -350,7 +350,7 @@ static void persist(struct ephemeral *e)
 	e->args = NULL;
 	/* A repeat finds the task from here on, by its chain or its key. */
 	once_forget(e->d, &e->once);
-	create_task(e->d, e->rq, e->tool, args, e->chain, call,
+	create_task(e->d, e->rq, target_tool(e->target), args, e->chain, call,
 		    e->added ? &e->p : NULL);
 	ephemeral_free(e);
 }
@@ -408,7 +408,7 @@ static void over(struct wake_timer *t)
 		(struct ephemeral *)((char *)t -
 				     offsetof(struct ephemeral, limit));
 
-	log_warn("call.ran_too_long", "tool=%s", e->tool->def.name);
+	log_warn("call.ran_too_long", "tool=%s", e->target->name);
 	run_cancel(e->call, BIDE_CANCELLED);
 	over_by_one(e);
 }
@@ -416,7 +416,7 @@ static void over(struct wake_timer *t)
 /* False: it took longer than the tool may, and is ended. */
 static bool enter_within(struct ephemeral *e, struct run_result *r)
 {
-	int64_t ms = e->tool->def.max_run_ms;
+	int64_t ms = e->target->max_run_ms;
 
 	if (ms > 0)
 		wake_timer_arm(e->d->wake, &e->limit, clock_boot_ms() + ms,
@@ -455,7 +455,7 @@ static void enter(struct ephemeral *e)
 }
 
 void ephemeral_start(struct dispatch *d, struct request *rq,
-		     const struct tool *tool, json_t *args)
+		     const struct target *target, json_t *args)
 {
 	struct ephemeral *e = calloc(1, sizeof(*e));
 
@@ -466,25 +466,25 @@ void ephemeral_start(struct dispatch *d, struct request *rq,
 	}
 	e->d = d;
 	e->rq = rq;
-	e->tool = tool;
+	e->target = target;
 	e->args = args;
-	if (once_door(d, rq, tool, &e->once, &e->args)) {
+	if (once_door(d, rq, target, &e->once, &e->args)) {
 		ephemeral_free(e);
 		return;
 	}
-	e->until_ms = clock_boot_ms() + core_budget_ms(d, tool);
+	e->until_ms = clock_boot_ms() + core_budget_ms(d, target);
 	if (rq->resume != NULL) {
 		memcpy(e->chain, rq->resume->chain, sizeof(e->chain));
 		e->rounds = rq->resume->rounds;
 	} else {
 		security_token(e->chain);
 	}
-	e->call = ephemeral_load(d, rq, tool, args, e->chain, e);
+	e->call = ephemeral_load(d, rq, target, args, e->chain, e);
 	if (e->call == NULL) {
 		fail(e, CORE_INTERNAL, "The call could not be set up");
 		return;
 	}
-	if (!tool->def.runs_inline) {
+	if (!target->runs_inline) {
 		e->added = pending_add(&e->p, d, rq, PENDING_CALL, false);
 		pending_set_call(&e->p, e->call);
 	}

@@ -78,7 +78,8 @@ static void come_back(struct dispatch *d, struct request *rq,
 	w->task = t->id;
 	w->silent = t->flow == STORE_FLOW_TASKS;
 	w->rounds = c->rounds;
-	w->budget_ms = core_budget_ms(d, tool->builtin ? tool : w->tool);
+	w->budget_ms = core_budget_ms(d, tool->builtin ? &tool->target
+						       : &w->tool->target);
 	memcpy(w->token, c->token, sizeof(w->token));
 	memcpy(w->chain, c->chain, sizeof(w->chain));
 	begin(d, rq, w, a);

@@ -18,11 +18,11 @@ struct follower {
 	struct follower *next;
 };
 
-void once_digest(struct request *rq, const struct tool *tool, char out[44])
+void once_digest(struct request *rq, const struct target *target, char out[44])
 {
 	struct buf b = {0};
 
-	(void)buf_addf(&b, "%s\n%s", tool->def.name, request_args_digest(rq));
+	(void)buf_addf(&b, "%s\n%s", target->name, request_args_digest(rq));
 	security_digest(b.failed ? "?" : b.data, b.failed ? 1 : b.len, out);
 	buf_fini(&b);
 }
@@ -41,23 +41,24 @@ static void idem_id(const struct request *rq, char out[80])
 }
 
 static void find_keys(struct dispatch *d, struct request *rq,
-		      const struct tool *tool, struct once_entry *e)
+		      const struct target *target, struct once_entry *e)
 {
 	struct once_key *k;
 
-	if (tool->def.single_use && rq->resume != NULL) {
+	if (target->single_use && rq->resume != NULL) {
 		k = &e->keys[e->n++];
 		(void)snprintf(k->id, sizeof(k->id), "u:%s", rq->resume->id);
-		once_digest(rq, tool, k->digest);
+		once_digest(rq, target, k->digest);
 		/* Twice its life: clocks differ, and leeway is given. */
 		k->keep_ms = 2 * d->opt.continuation_ttl_ms;
 		k->rounds = true;
 	}
-	if (rq->idem_key != NULL) {
+	if (rq->idem_key != NULL && target->kind == TARGET_TOOL) {
 		k = &e->keys[e->n++];
 		idem_id(rq, k->id);
-		once_digest(rq, tool, k->digest);
-		k->keep_ms = engine_retention_ms(d->opt.engine, tool);
+		once_digest(rq, target, k->digest);
+		k->keep_ms =
+			engine_retention_ms(d->opt.engine, target_tool(target));
 	}
 }
 
@@ -146,8 +147,8 @@ void once_refuse(struct dispatch *d, struct request *rq)
 	core_error(d, rq, CORE_INVALID, CONFLICT_TEXT);
 }
 
-bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
-	       struct once_entry *e, json_t **args)
+bool once_door(struct dispatch *d, struct request *rq,
+	       const struct target *target, struct once_entry *e, json_t **args)
 {
 	char *digest = NULL;
 	char *kept = NULL;
@@ -155,7 +156,7 @@ bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
 	size_t i;
 
 	memset(e, 0, sizeof(*e));
-	find_keys(d, rq, tool, e);
+	find_keys(d, rq, target, e);
 	if (e->n == 0)
 		return false;
 	if (follow(d, rq, e, args))

@@ -27,8 +27,9 @@ struct once_entry {
  * is done with @rq already, so *@args was released first and is NULL.
  * False: go on, then once_keep() or once_forget().
  */
-bool once_door(struct dispatch *d, struct request *rq, const struct tool *tool,
-	       struct once_entry *e, json_t **args);
+bool once_door(struct dispatch *d, struct request *rq,
+	       const struct target *target, struct once_entry *e,
+	       json_t **args);
 /*
  * Stores the outcome, then calls @done with the one to answer with: @earlier
  * is NULL, or another call's that came first; @why: DONE, or it was not stored.

@@ -98,7 +98,7 @@ static void start_task(struct dispatch *d, struct request *rq,
 	else
 		security_token(chain);
 	if (rq->resume != NULL) {
-		from = ephemeral_load(d, rq, tool, args, chain, NULL);
+		from = ephemeral_load(d, rq, &tool->target, args, chain, NULL);
 		if (from == NULL) {
 			json_decref(args);
 			core_error(d, rq, CORE_INTERNAL,
@@ -121,7 +121,7 @@ static void route(struct dispatch *d, struct request *rq,
 		   (tool->def.mode == BIDE_EITHER && has_task(d, rq))) {
 		start_task(d, rq, tool, args);
 	} else {
-		ephemeral_start(d, rq, tool, args);
+		ephemeral_start(d, rq, &tool->target, args);
 	}
 }
 

@@ -8,15 +8,15 @@
 void tools_call_again(struct dispatch *d, struct request *rq);
 
 /* once.c: tool and arguments in one digest; a key belongs to both. */
-void once_digest(struct request *rq, const struct tool *tool, char out[44]);
+void once_digest(struct request *rq, const struct target *target, char out[44]);
 
 /* ephemeral.c. @args: stolen. */
 void ephemeral_start(struct dispatch *d, struct request *rq,
-		     const struct tool *tool, json_t *args);
+		     const struct target *target, json_t *args);
 /* A record that was sealed while the tool was ephemeral; NULL: no memory or
  * not a record. */
 struct bide_call *ephemeral_load(struct dispatch *d, struct request *rq,
-				 const struct tool *tool, json_t *args,
+				 const struct target *target, json_t *args,
 				 const char *chain, void *backend_data);
 
 /*

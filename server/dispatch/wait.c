@@ -36,7 +36,7 @@ int64_t wait_abandon_ms(const struct dispatch *d, const struct tool *t)
 {
 	if (t->def.on_close == BIDE_CLOSE_GOES_ON)
 		return -1;
-	return engine_input_deadline_ms(d->opt.engine, t);
+	return engine_input_deadline_ms(d->opt.engine, &t->target);
 }
 
 static void let_go(struct wait *w)
@@ -115,7 +115,7 @@ static void fill_handle(const struct wait *w, struct continuation *c,
 	memcpy(c->token, w->token, sizeof(c->token));
 	c->rounds = rounds;
 	/* The task's row says how long it lives; this only bounds it. */
-	c->ttl_ms = engine_input_deadline_ms(e, w->tool) +
+	c->ttl_ms = engine_input_deadline_ms(e, &w->tool->target) +
 		    engine_retention_ms(e, w->tool) + 30 * DAY_MS;
 }
 

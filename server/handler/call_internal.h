@@ -44,7 +44,7 @@ struct call_index {
 
 struct bide_call {
 	/* Constant after run_new(). */
-	const struct tool *tool;
+	const struct target *target;
 	const struct run_backend *backend;
 	void *backend_data;
 	const json_t *args;

@@ -341,7 +341,7 @@ enum bide_rc bide_fail(struct bide_call *call, int code, const char *message,
 		jsontext_write(data, b);
 	} else if (data) {
 		log_warn("handler.error_data_dropped", "tool=%s",
-			 call->tool->def.name);
+			 call->target->name);
 	}
 	buf_addc(b, '}');
 	json_decref(data);

@@ -286,7 +286,7 @@ static json_t *dump_question(const struct bide_call *c,
 		break;
 	}
 	/* What a task's history will show, should the call become one. */
-	if (ok && !is_open(q) && c->tool->def.mode == BIDE_EITHER)
+	if (ok && !is_open(q) && c->target->mode == BIDE_EITHER)
 		ok = dump_request(q, o);
 	if (ok)
 		return o;

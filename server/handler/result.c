@@ -25,20 +25,20 @@ static bool output_fits(struct bide_call *c, struct run_result *ret)
 	struct buf why = {0};
 	size_t n = 0;
 
-	if (!c->tool->output || (!c->structured && c->is_error))
+	if (!c->target->output || (!c->structured && c->is_error))
 		return true;
 	if (!c->structured) {
 		log_error("handler.no_structured_content", "tool=%s",
-			  c->tool->def.name);
+			  c->target->name);
 		result_error(ret, INTERNAL,
 			     "The tool gave no structured content");
 		return false;
 	}
-	if (!json_schema_validate(c->tool->output, c->structured, problems,
+	if (!json_schema_validate(c->target->output, c->structured, problems,
 				  PROBLEMS, &n))
 		return true;
 	json_schema_explain_as("structuredContent", problems, n, &why);
-	log_error("handler.output_schema", "tool=%s why=%s", c->tool->def.name,
+	log_error("handler.output_schema", "tool=%s why=%s", c->target->name,
 		  why.data ? why.data : "");
 	buf_fini(&why);
 	result_error(ret, INTERNAL,
@@ -83,7 +83,7 @@ void result_finish(struct bide_call *c, struct run_result *ret)
 	write_result(c);
 	if (c->out.failed) {
 		log_error("handler.result_too_large", "tool=%s limit=%d",
-			  c->tool->def.name, LIMIT_RESULT_BYTES);
+			  c->target->name, LIMIT_RESULT_BYTES);
 		result_error(ret, INTERNAL,
 			     "The tool's result is too large "
 			     "(LIMIT_RESULT_BYTES)");

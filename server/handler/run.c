@@ -49,7 +49,7 @@ struct bide_call *run_new(const struct run_options *opt)
 	memset(c, 0, offsetof(struct bide_call, first_room));
 	c->room = c->first_room;
 	c->room_left = sizeof(c->first_room);
-	c->tool = opt->tool;
+	c->target = opt->target;
 	c->backend = opt->backend ? opt->backend : &nothing;
 	c->backend_data = opt->backend_data;
 	c->args = opt->args ? opt->args : empty_args();
@@ -127,7 +127,7 @@ static void leave_error(struct bide_call *c, enum bide_rc rc,
 	const char *text = c->stuck.rc == rc ? c->stuck.text : "";
 	bool may_say = rc == BIDE_INVALID || rc == BIDE_LIMIT;
 
-	log_error("handler.failed", "tool=%s rc=%s text=%s", c->tool->def.name,
+	log_error("handler.failed", "tool=%s rc=%s text=%s", c->target->name,
 		  error_rc_name(rc), text);
 	result_error(ret, INTERNAL, may_say && *text ? text : "Internal error");
 }
@@ -135,7 +135,7 @@ static void leave_error(struct bide_call *c, enum bide_rc rc,
 static void leave_bug(struct bide_call *c, const char *what,
 		      struct run_result *ret)
 {
-	log_error("handler.bug", "tool=%s what=%s", c->tool->def.name, what);
+	log_error("handler.bug", "tool=%s what=%s", c->target->name, what);
 	result_error(ret, INTERNAL, "Internal error");
 }
 
@@ -182,13 +182,13 @@ static void leave_finished(struct bide_call *c, struct run_result *ret)
 {
 	if (c->open_step)
 		log_warn("handler.step_not_committed", "tool=%s step=%s",
-			 c->tool->def.name, c->open_step);
+			 c->target->name, c->open_step);
 	for (size_t i = 0; i < c->n_questions; i++) {
 		const struct run_question *q = &c->questions[i];
 
 		if (q->state == RUN_Q_NEW && q->asked_now && !q->refused)
 			log_warn("handler.question_not_awaited",
-				 "tool=%s question=%s", c->tool->def.name,
+				 "tool=%s question=%s", c->target->name,
 				 q->key);
 	}
 	result_finish(c, ret);
@@ -254,7 +254,7 @@ static void enter_once(struct bide_call *c, struct run_result *ret)
 
 	*ret = (struct run_result){.left = RUN_ERROR};
 	forget_entry(c);
-	rc = c->tool->def.handler(c, c->tool->def.user);
+	rc = c->target->handler(c, c->target->user);
 	leave(c, verdict(c, rc), ret);
 }
 
@@ -275,7 +275,7 @@ static void complain(const struct bide_call *c, const char *what,
 		     const struct buf *first, const struct buf *second)
 {
 	log_warn("handler.reenter_differs",
-		 "tool=%s what=%s first=%s second=%s", c->tool->def.name, what,
+		 "tool=%s what=%s first=%s second=%s", c->target->name, what,
 		 first->data ? first->data : "",
 		 second->data ? second->data : "");
 }

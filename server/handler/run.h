@@ -57,7 +57,7 @@ struct run_backend {
 };
 
 struct run_options {
-	const struct tool *tool; /* outlives the call */
+	const struct target *target; /* outlives the call */
 	const struct run_backend *backend;
 	void *backend_data;
 	json_t *args;          /* borrowed; constant for the call's life */

@@ -276,7 +276,7 @@ enum bide_rc bide_persist(struct bide_call *call)
 	call_trace(call, "persist", "");
 	if (call->task_id)
 		return BIDE_OK;
-	if (call->tool->def.mode == BIDE_EPHEMERAL)
+	if (call->target->mode == BIDE_EPHEMERAL)
 		return call_fail(call, BIDE_MISUSE,
 				 "bide_persist in a tool of BIDE_EPHEMERAL; "
 				 "its mode must be BIDE_EITHER");

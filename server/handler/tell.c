@@ -124,7 +124,7 @@ void bide_log(struct bide_call *call, enum bide_log_level level,
 		else
 			log_warn("handler.log_dropped",
 				 "tool=%s why=invalid_or_too_large",
-				 call->tool->def.name);
+				 call->target->name);
 	}
 	buf_fini(&text);
 	json_decref(data);

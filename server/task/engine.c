@@ -261,10 +261,10 @@ size_t engine_running(const struct engine *e)
 	return atomic_load(&e->nworks);
 }
 
-int64_t engine_input_deadline_ms(const struct engine *e, const struct tool *t)
+int64_t engine_input_deadline_ms(const struct engine *e, const struct target *t)
 {
-	return t->def.input_deadline_ms ? t->def.input_deadline_ms
-					: e->opt.input_deadline_ms;
+	return t->input_deadline_ms ? t->input_deadline_ms
+				    : e->opt.input_deadline_ms;
 }
 
 int64_t engine_retention_ms(const struct engine *e, const struct tool *t)

@@ -72,7 +72,8 @@ void engine_create_task(struct engine *e, struct engine_create *c);
  * here. Also from store signals. */
 void engine_notice(struct engine *e, int64_t task);
 /* Defaults resolved for one tool. */
-int64_t engine_input_deadline_ms(const struct engine *e, const struct tool *t);
+int64_t engine_input_deadline_ms(const struct engine *e,
+				 const struct target *t);
 int64_t engine_retention_ms(const struct engine *e, const struct tool *t);
 int64_t engine_grace_ms(const struct engine *e);
 #endif

@@ -119,7 +119,7 @@ static struct bide_call *build(struct work *w)
 {
 	const struct engine *e = w->e;
 	struct run_options opt = {
-		.tool = w->tool,
+		.target = &w->tool->target,
 		.backend = &backend_task,
 		.backend_data = w,
 		.args = w->args,
@@ -128,7 +128,7 @@ static struct bide_call *build(struct work *w)
 		.task_id = w->token,
 		.epoch = w->fence.epoch,
 		.caller = &w->caller,
-		.default_deadline_ms = engine_input_deadline_ms(e, w->tool),
+		.default_deadline_ms = engine_input_deadline_ms(e, &w->tool->target),
 		.reenter = e->opt.reenter,
 	};
 

@@ -441,7 +441,7 @@ static void test_record__is_carried_over_by_persist(void **state)
 	struct rig_task t;
 
 	rig_start(r, 1);
-	opt.tool = registry_tool(r->registry, "asks");
+	opt.target = &registry_tool(r->registry, "asks")->target;
 	opt.caller = &r->caller;
 	call = run_new(&opt);
 	run_load_step(call, "plan", json_string("earlier"));

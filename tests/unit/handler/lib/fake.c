@@ -81,7 +81,7 @@ struct fake *fake_new(struct bide_tool def)
 		fail_msg("%s", e.text);
 	f->caller = (struct caller){CALLER_2026_07_28, CAN_ALL, "c/1", ""};
 	f->opt = (struct run_options){
-		.tool = registry_tool(f->registry, "tool"),
+		.target = &registry_tool(f->registry, "tool")->target,
 		.backend = &backend,
 		.backend_data = f,
 		.principal = "alice",
