@@ -13,6 +13,8 @@
  */
 #include <bide/call.h>
 #include <bide/content.h>
+#include <bide/prompt.h>
+#include <bide/resource.h>
 #include <bide/server.h>
 #include <bide/tool.h>
 #include <bide/types.h>

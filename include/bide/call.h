@@ -49,6 +49,8 @@ BIDE_API int64_t bide_epoch(const struct bide_call *call);
 /* A value that is the same in all entries and rounds of this call, and in no
  * other: for idempotency keys of your own. */
 BIDE_API const char *bide_chain_id(const struct bide_call *call);
+/* The URI that is read; NULL: no resource is. */
+BIDE_API const char *bide_uri(const struct bide_call *call);
 /* What this request's client declared (for a task: the latest that came). */
 BIDE_API bool bide_client_can(const struct bide_call *call, enum bide_can what);
 
@@ -184,6 +186,24 @@ enum bide_log_level {
  * Deprecated by the specification: prefer standard error. */
 BIDE_API void bide_log(struct bide_call *call, enum bide_log_level level,
 		       const char *logger, json_t *data);
+/* What listeners are told (basic/patterns/subscriptions). */
+enum bide_changed {
+	BIDE_CHANGED_TOOLS = 1, /* a list: clients read it again */
+	BIDE_CHANGED_PROMPTS,
+	BIDE_CHANGED_RESOURCES
+};
+/**
+ * bide_changed - tell those who listen, on every instance, that a list is not
+ *	what it was; bide_resource_changed(), that a resource is not.
+ *
+ * Stored when it returns BIDE_OK; of an inline handler soon after. Those that
+ * come close together may be told as one. BIDE_INVALID: no absolute URI;
+ * BIDE_IO, BIDE_BUSY: it was not stored. None of these sticks.
+ */
+BIDE_API enum bide_rc bide_changed(struct bide_call *call,
+				   enum bide_changed what);
+BIDE_API enum bide_rc bide_resource_changed(struct bide_call *call,
+					    const char *uri);
 /* statusMessage of the task; cut at 1024 bytes. Nothing while ephemeral. */
 BIDE_API void bide_status(struct bide_call *call, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

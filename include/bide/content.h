@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BIDE_CONTENT_H
 #define BIDE_CONTENT_H
+#include <bide/resource.h>
 #include <bide/types.h>
 #include <jansson.h>
 #include <stddef.h>
@@ -10,11 +11,15 @@ extern "C" {
 
 struct bide_call;
 
+/* Who says what a prompt's content says (server/prompts, "PromptMessage"). */
+enum bide_role { BIDE_USER = 0, BIDE_ASSISTANT };
+
 /*
- * The result (server/tools, "Tool Result"). Content collects in order;
- * everything is copied unless it says stolen. Text must be UTF-8: BIDE_INVALID
- * at once if not. Each returns BIDE_OK, so that "return bide_text(..)" ends a
- * handler; what an earlier entry collected is gone.
+ * The result (server/tools, "Tool Result"; of a prompt its messages, of a
+ * resource its contents: what fits neither is BIDE_MISUSE there). Content
+ * collects in order; everything is copied unless it says stolen. Text must be
+ * UTF-8: BIDE_INVALID at once if not. Each returns BIDE_OK, so that "return
+ * bide_text(..)" ends a handler; what an earlier entry collected is gone.
  */
 BIDE_API enum bide_rc bide_text(struct bide_call *call, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -41,10 +46,21 @@ BIDE_API enum bide_rc bide_add_resource_link(struct bide_call *call,
 					     const char *title,
 					     const char *description,
 					     const char *mime_type);
+/* A prompt: whose the messages added from here on are. Elsewhere
+ * BIDE_MISUSE. */
+BIDE_API enum bide_rc bide_role(struct bide_call *call, enum bide_role role);
+/* A resource: how long, and for whom, what is read now may be kept. Elsewhere
+ * BIDE_MISUSE. */
+BIDE_API enum bide_rc bide_cache(struct bide_call *call, int64_t ms,
+				 enum bide_scope scope);
 /* structuredContent, stolen; also repeated as a text block when no content was
  * added (server/tools, "Structured Content"). Checked against output_schema. */
 BIDE_API enum bide_rc bide_structured(struct bide_call *call, json_t *value);
 BIDE_API enum bide_rc bide_set_is_error(struct bide_call *call);
+/* Annotations of the content added last (server/resources, "Annotations"):
+ * an object, stolen. BIDE_MISUSE: there is none. */
+BIDE_API enum bide_rc bide_annotate(struct bide_call *call,
+				    json_t *annotations);
 /* Any content block as the schema has it; stolen. */
 BIDE_API enum bide_rc bide_add_content(struct bide_call *call, json_t *block);
 /**
@@ -56,6 +72,11 @@ BIDE_API enum bide_rc bide_add_content(struct bide_call *call, json_t *block);
  */
 BIDE_API enum bide_rc bide_fail(struct bide_call *call, int code,
 				const char *message, json_t *data);
+
+/* A resource: there is no such thing; the client gets -32602 with its URI
+ * (server/resources, "Error Handling"). Returns BIDE_FAILED: return it.
+ * Elsewhere BIDE_MISUSE. */
+BIDE_API enum bide_rc bide_not_found(struct bide_call *call);
 
 #ifdef __cplusplus
 }

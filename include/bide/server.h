@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BIDE_SERVER_H
 #define BIDE_SERVER_H
+#include <bide/call.h>
 #include <bide/types.h>
 #include <stddef.h>
 #ifdef __cplusplus
@@ -83,6 +84,18 @@ BIDE_API enum bide_rc bide_server_add_tool(struct bide_server *server,
 					   const struct bide_tool *tool,
 					   struct bide_error *reterr)
 	BIDE_NODISCARD;
+
+/**
+ * bide_server_changed - as bide_changed(), from anywhere in the program:
+ *	a thread of its own that watches files, say.
+ *
+ * Any thread, while bide_main() serves; before and after it returns
+ * BIDE_BUSY. Blocks for one commit.
+ */
+BIDE_API enum bide_rc bide_server_changed(struct bide_server *server,
+					  enum bide_changed what);
+BIDE_API enum bide_rc bide_server_resource_changed(struct bide_server *server,
+						   const char *uri);
 
 /**
  * bide_main - the whole command line: serve, tasks, doctor, backup, migrate,

@@ -26,9 +26,10 @@
 #define LIMIT_STATUS_BYTES          1024 /* a status message */
 #define LIMIT_LOG_DATA_BYTES        (16 * 1024)
 #define LIMIT_TOOLS                 4096
-#define LIMIT_PAGE_ITEMS            100 /* of a list page */
-#define LIMIT_INSTANCES             256 /* on one database */
-#define LIMIT_BATCH_OPS             256 /* operations in one commit */
+#define LIMIT_LIST_CACHE_MS         300000 /* what lists may be kept for */
+#define LIMIT_PAGE_ITEMS            100    /* of a list page */
+#define LIMIT_INSTANCES             256    /* on one database */
+#define LIMIT_BATCH_OPS             256    /* operations in one commit */
 #define LIMIT_WAL_FRAMES_CHECKPOINT 1000
 #define LIMIT_WAL_FRAMES_ALARM      20000
 #define LIMIT_SWEEP_ROWS            200

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CATALOG_REGISTRY_H
 #define CATALOG_REGISTRY_H
+#include "bide/prompt.h"
+#include "bide/resource.h"
 #include "bide/tool.h"
 #include "bide/types.h"
 #include "server/base/buf.h"
@@ -11,10 +13,18 @@
 #include <stdint.h>
 /*
  * What this server offers. Built by one thread before serving, constant
- * afterwards, read by all without locks. Tools keep the order of registration
+ * afterwards, read by all without locks. Lists keep the order of registration
  * (server/tools: a deterministic order); wait_for_task is listed last.
- * Resources and prompts join here next.
  */
+/* A parameter that is mirrored into a header (streamable-http, "Custom Headers
+ * from Tool Parameters"). */
+enum param_type { PARAM_STRING = 1, PARAM_INTEGER, PARAM_BOOLEAN };
+struct tool_param {
+	char *header;            /* "Mcp-Param-Region" */
+	const char *const *path; /* property names from the root; NULL ends */
+	enum param_type type;
+};
+
 struct tool {
 	struct target target; /* of its handler */
 	struct bide_tool
@@ -23,10 +33,30 @@ struct tool {
 	struct json_schema *output; /* NULL: none */
 	char *listing; /* its entry of tools/list: JSON text, made once */
 	size_t listing_len;
+	const struct tool_param *params; /* mirrored into headers */
+	size_t n_params;
 	char *secret; /* an argument whose name looks like a secret; NULL */
 	size_t index; /* in registration order */
 	bool builtin; /* wait_for_task: the dispatcher's own */
 };
+struct prompt {
+	struct target target;
+	struct bide_prompt def; /* as of a tool */
+	char *listing;
+	size_t listing_len;
+	size_t index;
+};
+
+struct uri_template;
+struct resource {
+	struct target target;
+	struct bide_resource def;      /* as of a tool */
+	struct uri_template *template; /* NULL: def.uri is the URI itself */
+	char *listing;
+	size_t listing_len;
+	size_t index;
+};
+
 /* The tool that @t is part of; @t->kind must be TARGET_TOOL. */
 static inline const struct tool *target_tool(const struct target *t)
 {
@@ -47,11 +77,56 @@ const struct tool *registry_tool(const struct registry *r,
 size_t registry_tools(const struct registry *r);
 const struct tool *registry_tool_at(const struct registry *r,
 				    size_t i); /* listing order */
+
+/* As bide_server_add_prompt(), _resource() and _resource_template(). */
+enum bide_rc registry_add_prompt(struct registry *r,
+				 const struct bide_prompt *def,
+				 struct bide_error *reterr);
+enum bide_rc registry_add_resource(struct registry *r,
+				   const struct bide_resource *def,
+				   bool template, struct bide_error *reterr);
+size_t registry_prompts(const struct registry *r);
+size_t registry_resources(const struct registry *r); /* fixed ones */
+size_t registry_templates(const struct registry *r);
+bool registry_lists_more(const struct registry *r); /* a template has a list */
+bool registry_completes(const struct registry *r);  /* any has suggestions */
+const struct prompt *registry_prompt(const struct registry *r,
+				     const char *name); /* NULL */
 /*
- * One page of tools/list: the entries joined by commas into @out.
- * @cursor: NULL for the first; opaque text otherwise. @ret_next: "" at the end.
- * BIDE_INVALID: not a cursor of ours.
+ * Who reads @uri; NULL: nobody. @ret_vars: the template's variables, decoded,
+ * as an object of strings (new reference; an empty one for a fixed URI); NULL
+ * for no memory, too.
  */
+const struct resource *registry_resource(const struct registry *r,
+					 const char *uri, json_t **ret_vars);
+/* The template of exactly this text, or the one that matches this URI
+ * (utilities/completion, "Data Types"); NULL. */
+const struct resource *registry_template(const struct registry *r,
+					 const char *uri);
+/* Is it an absolute URI (RFC 3986)? */
+bool registry_uri_valid(const char *uri);
+/* Is @name a variable of @t? */
+bool registry_has_variable(const struct resource *t, const char *name);
+
+/* ---- lists ---- */
 enum bide_rc registry_list_tools(const struct registry *r, const char *cursor,
 				 struct buf *out, char ret_next[32]);
+enum registry_list {
+	REGISTRY_TOOLS = 1,
+	REGISTRY_PROMPTS,
+	REGISTRY_RESOURCES, /* fixed ones, then what templates list */
+	REGISTRY_TEMPLATES
+};
+#define REGISTRY_CURSOR_BYTES 1024
+/*
+ * One page: the entries joined by commas into @out. May call bide_list_fn of
+ * templates (REGISTRY_RESOURCES when registry_lists_more()), hence blocks.
+ * @cursor: NULL for the first; opaque text otherwise. @ret_next: "" at the end.
+ * BIDE_INVALID: not a cursor of ours. BIDE_IO and others: a bide_list_fn
+ * failed.
+ */
+enum bide_rc registry_page(const struct registry *r, enum registry_list list,
+			   const char *principal, const char *cursor,
+			   struct buf *out,
+			   char ret_next[REGISTRY_CURSOR_BYTES]);
 #endif

@@ -44,10 +44,10 @@ enum outcome_kind {
 	OUTCOME_TASK,        /* CreateTaskResult of @task */
 	OUTCOME_TASK_STATE,  /* tasks/get: @task with payload and open inputs */
 	OUTCOME_EMPTY,       /* an empty acknowledgement */
-	OUTCOME_TOOLS, /* @text: entries joined by commas; @cursor: next or ""
-			*/
-	OUTCOME_DISCOVER,   /* the protocol knows what it serves */
-	OUTCOME_ERROR,      /* @code, @message, @data */
+	OUTCOME_LIST,     /* @text: entries joined by commas; @member, @cursor:
+			     next or "", @hint */
+	OUTCOME_DISCOVER, /* the protocol knows what it serves */
+	OUTCOME_ERROR,    /* @code, @message, @data */
 	OUTCOME_ERROR_TEXT, /* @text: a stored JSON-RPC error object */
 	OUTCOME_LISTEN_END  /* the server ends a subscription */
 };
@@ -57,13 +57,22 @@ struct delivery {
 	bool joined;        /* the request was counted as waiting */
 	int64_t abandon_ms; /* when whole: abandoned after; -1: never */
 };
+/* utilities/caching: how long, and for whom, a result may be kept. */
+struct cache_hint {
+	bool given; /* it is one of the results that carry hints */
+	int64_t ms;
+	enum bide_scope scope;
+};
+
 struct outcome {
 	enum outcome_kind kind;
 	const char *text;
 	size_t len;
 	struct continuation *next; /* done() takes its record */
 	const struct store_task *task;
+	const char *member; /* of a list: "tools", "prompts" .. */
 	const char *cursor;
+	struct cache_hint hint; /* LIST; RESULT of resources/read */
 	int code;
 	const char *message;
 	json_t *data; /* borrowed; may be NULL */

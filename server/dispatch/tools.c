@@ -20,7 +20,11 @@ void method_discover(struct dispatch *d, struct request *rq)
 void method_tools_list(struct dispatch *d, struct request *rq)
 {
 	json_t *cursor = json_object_get(rq->params, "cursor");
-	struct outcome o = {.kind = OUTCOME_TOOLS};
+	struct outcome o = {
+		.kind = OUTCOME_LIST,
+		.member = "tools",
+		.hint = {true, LIMIT_LIST_CACHE_MS, BIDE_PUBLIC},
+	};
 	struct buf b = {0};
 	char next[32] = "";
 	enum bide_rc rc = BIDE_INVALID;

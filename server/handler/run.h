@@ -2,6 +2,7 @@
 #ifndef HANDLER_RUN_H
 #define HANDLER_RUN_H
 #include "bide/call.h"
+#include "bide/resource.h"
 #include "server/base/buf.h"
 #include "server/catalog/registry.h"
 #include "server/handler/caller.h"
@@ -60,6 +61,7 @@ struct run_options {
 	const struct target *target; /* outlives the call */
 	const struct run_backend *backend;
 	void *backend_data;
+	const char *uri;       /* a resource that is read; copied; NULL */
 	json_t *args;          /* borrowed; constant for the call's life */
 	const char *principal; /* these four are copied */
 	const char *chain_id;
@@ -76,9 +78,10 @@ void *run_backend_data(const struct bide_call *c);
 
 /* How a handler left. */
 enum run_left {
-	RUN_COMPLETE, /* result: a CallToolResult without resultType, JSON text
-			 "{...}" */
-	RUN_ERROR,    /* a JSON-RPC error object, JSON text */
+	RUN_COMPLETE,    /* the members of a CallToolResult, GetPromptResult or
+			    ReadResourceResult but resultType and hints: JSON text
+			    "{...}" */
+	RUN_ERROR,       /* a JSON-RPC error object, JSON text */
 	RUN_NEEDS_INPUT, /* it awaits; see run_questions() */
 	RUN_SLEEPS,      /* until wake_ms (back end's clock) */
 	RUN_YIELDS,
@@ -90,6 +93,9 @@ struct run_result {
 	enum run_left left;
 	struct buf text; /* RUN_COMPLETE, RUN_ERROR; run_result_fini() */
 	bool is_error;
+	int64_t cache_ms; /* RUN_COMPLETE of a resource: for how long and whom
+			     it may be kept */
+	enum bide_scope scope;
 	int64_t wake_ms; /* RUN_SLEEPS; and with NEEDS_INPUT the earliest
 			    deadline, 0: none */
 	unsigned missing;

@@ -16,7 +16,6 @@
  * a handler's result, a stored payload, the list of tools are not read again.
  */
 #define SUBSCRIPTION "\"io.modelcontextprotocol/subscriptionId\":"
-#define LIST_TTL_MS  300000 /* tools change with the program only */
 
 static void add_member(struct buf *b, const char *name, const char *value)
 {
@@ -51,15 +50,21 @@ static void close_result(const struct call *c, struct buf *b)
 	(void)buf_addstr(b, "}}}");
 }
 
-static void write_tools(struct buf *b, const struct outcome *o)
+static void write_hint(struct buf *b, const struct cache_hint *h)
 {
-	(void)buf_addstr(b, ",\"tools\":[");
+	if (h->given)
+		(void)buf_addf(
+			b, ",\"ttlMs\":%" PRId64 ",\"cacheScope\":\"%s\"",
+			h->ms, h->scope == BIDE_PUBLIC ? "public" : "private");
+}
+
+static void write_list(struct buf *b, const struct outcome *o)
+{
+	(void)buf_addf(b, ",\"%s\":[", o->member);
 	(void)buf_add(b, o->text, o->len);
 	(void)buf_addc(b, ']');
 	if (o->cursor != NULL && *o->cursor != '\0')
 		add_member(b, "nextCursor", o->cursor);
-	(void)buf_addf(b, ",\"ttlMs\":%d,\"cacheScope\":\"public\"",
-		       LIST_TTL_MS);
 }
 
 /* ---- tasks ---- */
@@ -243,12 +248,13 @@ static int write_plain(struct call *c, struct buf *b, const struct outcome *o)
 	open_result(c, b, o->kind == OUTCOME_TASK ? "task" : "complete");
 	if (o->kind == OUTCOME_RESULT)
 		splice(b, o->text, o->len);
-	else if (o->kind == OUTCOME_TOOLS)
-		write_tools(b, o);
+	else if (o->kind == OUTCOME_LIST)
+		write_list(b, o);
 	else if (o->kind == OUTCOME_TASK)
 		write_task(c, b, o->task);
 	else if (o->kind == OUTCOME_TASK_STATE)
 		write_detailed(c, b, o->task);
+	write_hint(b, &o->hint);
 	close_result(c, b);
 	return 200;
 }
@@ -260,7 +266,7 @@ static int write_outcome(struct call *c, struct buf *b, const struct outcome *o)
 	case OUTCOME_TASK:
 	case OUTCOME_TASK_STATE:
 	case OUTCOME_EMPTY:
-	case OUTCOME_TOOLS:
+	case OUTCOME_LIST:
 		return write_plain(c, b, o);
 	case OUTCOME_NEEDS_INPUT:
 		return write_round(c, b, o);
