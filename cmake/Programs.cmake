@@ -49,10 +49,21 @@ if(TARGET bide_static)
     target_link_libraries(examples_lib PUBLIC bide_static PkgConfig::NETTLE)
     set(link examples_lib)
   endif()
+  # Each of these is a program, and without its main() a part of demo_server.
+  set(together "")
+  foreach(name summarize_incidents update_work_item get_weather
+      list_project_files rolling_upgrade load_shedding)
+    list(APPEND together ${CMAKE_SOURCE_DIR}/examples/${name}.c)
+  endforeach()
   foreach(name ${examples})
     if(name MATCHES "^demo_client")
       bide_program(example_${name} ${name} examples ${examples_${name}}
         LINK PkgConfig::LIBCURL)
+    elseif(name STREQUAL "demo_server")
+      bide_program(example_demo_server demo_server examples
+        ${examples_demo_server} ${together} LINK ${link})
+      target_compile_definitions(example_demo_server PRIVATE
+        EXAMPLES_TOGETHER)
     else()
       bide_program(example_${name} ${name} examples ${examples_${name}}
         LINK ${link})

@@ -12,6 +12,14 @@ enum bide_rc checksum_tree_add(struct bide_server *server,
 			       const struct roots *roots,
 			       struct bide_error *reterr);
 
+/* Those that are one file of examples/. */
+extern const struct bide_tool summarize_incidents_tool;
+extern const struct bide_tool update_work_item_tool;
+extern const struct bide_tool get_weather_tool;
+extern const struct bide_tool list_project_files_tool; /* user: its roots */
+extern const struct bide_tool link_accounts_tool;
+extern const struct bide_tool count_primes_tool;
+
 /*
  * The directories that the operator allowed: --allowed-roots LIST, taken out
  * of argv, or ALLOWED_ROOTS in the environment. None set is fine; false (and
