@@ -16,6 +16,7 @@
 #define SPARE_FDS     256
 #define STOP_FLUSH_MS 2000 /* for answers to be written */
 #define STOP_END_MS   5000 /* for the protocol to end what was told closed */
+#define FRESH_MS      2000 /* for the first request of a connection */
 /* The first libmicrohttpd that does not leave a head as http_door.c says. */
 #define PARSES_ANEW "1.0"
 
@@ -242,8 +243,23 @@ static bool wait_for_none(struct http *h, atomic_int *n, int64_t ms)
 	return atomic_load(n) == 0;
 }
 
+/* A proxy that connects for each request sends it at once; others may connect
+ * long before, and lose nothing. */
+static void wait_for_fresh(struct http *h, int64_t ms)
+{
+	int64_t now = clock_boot_ms();
+	int64_t until = now + (ms < FRESH_MS ? ms : FRESH_MS);
+
+	mutex_lock(&h->set_lock);
+	for (; h->handed + (size_t)atomic_load(&h->fresh) > 0 && now < until;
+	     now = clock_boot_ms())
+		(void)cond_wait_ms(&h->changed, &h->set_lock, until - now);
+	mutex_unlock(&h->set_lock);
+}
+
 bool http_drained(struct http *h, int64_t ms)
 {
+	wait_for_fresh(h, ms);
 	return wait_for_none(h, &h->busy, ms);
 }
 

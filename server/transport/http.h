@@ -39,10 +39,15 @@ enum bide_rc http_start(const struct http_options *opt, struct http **ret,
 			struct bide_error *reterr) BIDE_NODISCARD;
 const char *http_url(const struct http *h); /* "http://127.0.0.1:8585/mcp" with
 					       the real port */
-void http_stop_accepting(
-	struct http *h); /* closes the listening socket; what is open goes on;
-			    idle kept-alive connections are closed */
-/* True once no exchange is open, within @ms. */
+/*
+ * Closes the listening socket, without resetting a connection that a peer holds
+ * for made; what is open goes on, idle kept-alive connections are closed.
+ */
+void http_stop_accepting(struct http *h);
+/*
+ * True once no exchange is open, within @ms. Whoever has connected and not sent
+ * a request yet is waited for too, for a moment.
+ */
 bool http_drained(struct http *h, int64_t ms);
 void http_stop(
 	struct http *h); /* resumes or closes whatever is left, then stops */

@@ -46,6 +46,8 @@ struct conn *conn_new(struct http *h, struct http_cell *cell,
 	h->nconns++;
 	if (h->handed > 0)
 		h->handed--;
+	c->fresh = true;
+	atomic_fetch_add(&h->fresh, 1);
 	mutex_unlock(&h->set_lock);
 	metric_add(METRIC_HTTP_CONNECTIONS, 1);
 	return c;
@@ -58,6 +60,23 @@ void conn_free(struct conn *c)
 	buf_fini(&c->body);
 	buf_fini(&c->out);
 	free(c);
+}
+
+/* Tells those who wait for the last one, which nobody does before draining. */
+static void one_less(struct http *h, atomic_int *n)
+{
+	if (atomic_fetch_sub(n, 1) != 1 || !atomic_load(&h->draining))
+		return;
+	mutex_lock(&h->set_lock);
+	cond_broadcast(&h->changed);
+	mutex_unlock(&h->set_lock);
+}
+
+void conn_begun(struct conn *c)
+{
+	if (c->fresh)
+		one_less(c->http, &c->http->fresh);
+	c->fresh = false;
 }
 
 void http_poke(struct http *h)
@@ -85,6 +104,7 @@ void conn_closed(struct conn *c)
 	struct http *h = c->http;
 	bool idle;
 
+	conn_begun(c);
 	mutex_lock(&h->set_lock);
 	if (c->prev != NULL)
 		c->prev->next = c->next;
@@ -135,12 +155,7 @@ void conn_resume(struct conn *c)
 
 	MHD_resume_connection(c->mhd);
 	metric_add(METRIC_HTTP_SUSPENDED, -1);
-	if (atomic_fetch_sub(&h->suspended, 1) == 1 &&
-	    atomic_load(&h->stopping)) {
-		mutex_lock(&h->set_lock);
-		cond_broadcast(&h->changed);
-		mutex_unlock(&h->set_lock);
-	}
+	one_less(h, &h->suspended);
 }
 
 void conn_wake(struct conn *c)
@@ -182,9 +197,5 @@ void conn_reset(struct conn *c)
 		atomic_store(&c->deadline,
 			     clock_boot_ms() + h->opt.idle_timeout_ms);
 	mutex_unlock(&c->lock);
-	if (atomic_fetch_sub(&h->busy, 1) == 1 && atomic_load(&h->draining)) {
-		mutex_lock(&h->set_lock);
-		cond_broadcast(&h->changed);
-		mutex_unlock(&h->set_lock);
-	}
+	one_less(h, &h->busy);
 }

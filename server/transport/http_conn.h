@@ -63,6 +63,7 @@ struct conn {
 	struct buf head; /* see http_door.c */
 	struct buf body;
 	size_t body_seen;
+	bool fresh; /* no request has begun on it */
 	bool clear_target, headed, chunked, post;
 	const struct http_refusal *refusal;
 	const struct http_page *page;
@@ -97,12 +98,13 @@ struct http {
 	bool raw_heads; /* libmicrohttpd parses in place, see http_door.c */
 
 	atomic_int busy;      /* requests, from their head to their end */
+	atomic_int fresh;     /* connections that have brought none yet */
 	atomic_int suspended; /* until MHD_resume_connection() has returned */
 	atomic_bool draining, stopping;
 	atomic_bool large; /* a large body came to its end */
 
 	struct mutex set_lock;
-	struct cond changed; /* busy, suspended and listen_fd going down */
+	struct cond changed; /* busy, fresh, suspended, listen_fd going down */
 	struct conn *conns;
 	size_t nconns;
 	size_t handed; /* accepted, and not among conns yet */
@@ -117,6 +119,7 @@ struct http {
 	bool kicked; /* all that waited when stopping began */
 	int64_t tick_ms;
 	int64_t accept_at_ms; /* not before: descriptors ran out */
+	int64_t shut_at_ms;   /* the listening socket, when draining */
 	int64_t trim_at_ms;   /* 0: there is nothing to give back */
 	struct conn **round;  /* room for a snapshot of conns */
 	size_t round_cap;
@@ -128,6 +131,8 @@ struct http {
 enum bide_rc http_listen(const char *listen, int unacked_ms,
 			 struct sockaddr_storage *ret_addr, int *ret_fd,
 			 struct bide_error *reterr);
+/* From now on no handshake is begun; those under way may end. */
+void http_keep_out(int listen_fd);
 bool http_is_loopback(const struct sockaddr_storage *addr);
 bool http_is_wildcard(const struct sockaddr_storage *addr);
 uint16_t http_port(const struct sockaddr_storage *addr);
@@ -137,6 +142,7 @@ void http_address_text(const struct sockaddr *addr, char *out, size_t cap);
 /* ---- http_conn.c ---- */
 struct conn *conn_new(struct http *h, struct http_cell *cell,
 		      struct MHD_Connection *mhd);
+void conn_begun(struct conn *c);  /* a request has, on its thread */
 void conn_closed(struct conn *c); /* libmicrohttpd is about to close it */
 void conn_free(struct conn *c);   /* the watch thread, or after it */
 /* Sees to it that the watch hears of the peer's close. c->lock is held. */

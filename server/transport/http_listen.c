@@ -2,6 +2,7 @@
 /* The listening socket, ours and not libmicrohttpd's, for clear errors. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -123,6 +124,29 @@ enum bide_rc http_listen(const char *listen_at, int unacked_ms,
 	}
 	*ret_fd = fd;
 	return BIDE_OK;
+}
+
+/*
+ * What a listening socket has made and nobody accepted is reset when it closes,
+ * under peers that may have sent a request; and while it is open more are made.
+ * A filter drops the segments with SYN, so that soon there are none. Whoever
+ * sent one tries again after a second, and finds another listener or none.
+ */
+void http_keep_out(int listen_fd)
+{
+	/* Offsets are those of the TCP header: RFC 9293, 3.1. */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog no_syn = {.len = sizeof(code) / sizeof(code[0]),
+					  .filter = code};
+
+	/* Without it all goes as well, but for a connection or two. */
+	(void)setsockopt(listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &no_syn,
+			 sizeof(no_syn));
 }
 
 static const struct in6_addr *v6(const struct sockaddr_storage *addr)

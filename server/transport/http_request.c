@@ -94,6 +94,7 @@ void http_target(struct conn *c, const char *target)
 {
 	metric_add(METRIC_HTTP_REQUESTS, 1);
 	atomic_fetch_add(&c->http->busy, 1);
+	conn_begun(c);
 	set_deadline(c, c->http->opt.head_timeout_ms);
 	c->headed = false;
 	c->clear_target = http_door_target(target);

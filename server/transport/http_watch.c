@@ -24,6 +24,7 @@
 #define TICK_MAX_MS 1000
 #define TICK_PARTS  10 /* a deadline is kept to a tenth of itself */
 #define TRIM_MS     2000
+#define SHUT_MS     50 /* for handshakes that are under way */
 
 /* ---- accepting ---- */
 static void listen_off(struct http *h)
@@ -53,7 +54,8 @@ static size_t room(struct http *h)
 	return n < max ? max - n : 0;
 }
 
-static void accept_some(struct http *h)
+/* True: there may be more. */
+static bool accept_some(struct http *h)
 {
 	size_t most = room(h) < ACCEPTS ? room(h) : ACCEPTS;
 	struct sockaddr_storage addr;
@@ -67,20 +69,21 @@ static void accept_some(struct http *h)
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0 && errno == EAGAIN)
-			return;
+			return false;
 		if (fd < 0) {
 			/* Out of descriptors: the next tick tries again. */
 			log_warn("http.accept_failed", "why=%s",
 				 strerror(errno));
 			h->accept_at_ms = clock_boot_ms() + h->tick_ms;
 			listen_off(h);
-			return;
+			return false;
 		}
 		lane_hand_over(h, fd, &addr, len);
 	}
 	/* Full: what comes waits in the backlog. */
 	if (most == 0)
 		listen_off(h);
+	return most > 0;
 }
 
 /* ---- rounds over all connections ---- */
@@ -174,6 +177,28 @@ static void close_idle(struct http *h)
 	}
 }
 
+/* In two steps: see http_keep_out(). */
+static void stop_listening(struct http *h)
+{
+	int64_t now = clock_boot_ms();
+
+	if (h->shut_at_ms == 0) {
+		http_keep_out(h->listen_fd);
+		h->shut_at_ms = now + SHUT_MS;
+	}
+	if (now < h->shut_at_ms)
+		return;
+	while (accept_some(h))
+		;
+	listen_off(h);
+	mutex_lock(&h->set_lock);
+	close(h->listen_fd);
+	h->listen_fd = -1;
+	cond_broadcast(&h->changed);
+	mutex_unlock(&h->set_lock);
+	close_idle(h);
+}
+
 static void kick_all(struct http *h)
 {
 	size_t n = snapshot(h);
@@ -226,15 +251,8 @@ static void obey(struct http *h)
 {
 	bool accepting = !atomic_load(&h->draining);
 
-	if (!accepting && h->listen_fd >= 0) {
-		listen_off(h);
-		mutex_lock(&h->set_lock);
-		close(h->listen_fd);
-		h->listen_fd = -1;
-		cond_broadcast(&h->changed);
-		mutex_unlock(&h->set_lock);
-		close_idle(h);
-	}
+	if (!accepting && h->listen_fd >= 0)
+		stop_listening(h);
 	if (accepting && room(h) > 0 && clock_boot_ms() >= h->accept_at_ms)
 		listen_on(h);
 	if (atomic_load(&h->stopping) && !h->kicked) {
@@ -255,12 +273,17 @@ static void take_events(struct http *h, int wait_ms)
 	mutex_unlock(&h->set_lock);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == h)
-			accept_some(h);
+			(void)accept_some(h);
 		else if (ev[i].data.ptr == NULL)
 			(void)eventfd_read(h->event_fd, &ignored);
 		else
 			exchange_hup(ev[i].data.ptr);
 	}
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 static void watch(void *arg)
@@ -270,7 +293,11 @@ static void watch(void *arg)
 	int64_t next_tick = now;
 
 	while (!atomic_load(&h->quit)) {
-		take_events(h, (int)clock_nap_ms(next_tick - now));
+		bool shutting = h->shut_at_ms > 0 && h->listen_fd >= 0;
+		int64_t until =
+			shutting ? least(next_tick, h->shut_at_ms) : next_tick;
+
+		take_events(h, (int)clock_nap_ms(until - now));
 		now = clock_boot_ms();
 		obey(h);
 		finish_all(h);
@@ -280,11 +307,6 @@ static void watch(void *arg)
 		}
 		free_dead(h);
 	}
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 static int64_t tick_of(const struct http_options *o)
