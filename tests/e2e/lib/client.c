@@ -122,8 +122,8 @@ static bool replaced(const struct ask *a, const char *name)
 	return false;
 }
 
-static struct curl_slist *headers_of(const struct ask *a, const char *method,
-				     const char *name)
+struct curl_slist *rpc_headers(const struct ask *a, const char *method,
+			       const char *name)
 {
 	const char *version = a->version != NULL ? a->version : "2026-07-28";
 	const struct {
@@ -168,7 +168,7 @@ static json_t *meta_of(const struct ask *a)
 	return meta;
 }
 
-static char *body_of(const struct ask *a, const char *method, json_t *params)
+char *rpc_body(const struct ask *a, const char *method, json_t *params)
 {
 	static int number;
 	json_t *m = json_object();
@@ -188,6 +188,20 @@ static char *body_of(const struct ask *a, const char *method, json_t *params)
 	text = json_dumps(m, JSON_COMPACT);
 	json_decref(m);
 	return text;
+}
+
+void reply_read(struct reply *r)
+{
+	const struct ask none = {0};
+	struct take t = {.r = r, .a = &none};
+
+	if (r->raw == NULL)
+		return;
+	t.len = strlen(r->raw);
+	if (is_stream(r))
+		read_events(&t);
+	else
+		r->message = json_loads(r->raw, 0, NULL);
 }
 
 /* One a thread, so that its connections are used again; it goes with it. */
@@ -221,7 +235,7 @@ static CURL *handle(void)
 }
 
 /* One write(2), so that the lines of several programs do not mix. */
-static void log_exchange(const struct reply *r, const char *method)
+void reply_log(const struct reply *r, const char *method)
 {
 	const char *path = getenv("BIDE_WIRE_LOG");
 	json_t *line;
@@ -250,9 +264,9 @@ struct reply *rpc(const struct ask *a, const char *method, const char *name,
 {
 	struct reply *r = calloc(1, sizeof(*r));
 	struct take t = {.r = r, .a = a};
-	char *made = a->body == NULL ? body_of(a, method, params) : NULL;
+	char *made = a->body == NULL ? rpc_body(a, method, params) : NULL;
 	const char *body = made != NULL ? made : a->body;
-	struct curl_slist *l = headers_of(a, method, name);
+	struct curl_slist *l = rpc_headers(a, method, name);
 	CURL *c = handle();
 	long status = 0;
 
@@ -276,9 +290,9 @@ struct reply *rpc(const struct ask *a, const char *method, const char *name,
 	(void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(c, CURLINFO_NUM_CONNECTS, &r->connects);
 	r->status = (int)status;
-	if (r->raw != NULL && !is_stream(r))
-		r->message = json_loads(r->raw, 0, NULL);
-	log_exchange(r, method);
+	if (!is_stream(r))
+		reply_read(r);
+	reply_log(r, method);
 	curl_slist_free_all(l);
 	free(made);
 	return r;

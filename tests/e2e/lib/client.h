@@ -58,6 +58,16 @@ struct reply *again(const struct ask *a, const char *name, json_t *args,
 struct reply *task_do(const struct ask *a, const char *method, const char *task,
 		      json_t *answers);
 
+/* ---- what rpc() is made of, for those with a connection of their own ---- */
+struct curl_slist;
+/* "Name: value" for each header, and "Expect:". */
+struct curl_slist *rpc_headers(const struct ask *a, const char *method,
+			       const char *name);
+char *rpc_body(const struct ask *a, const char *method,
+	       json_t *params);   /* params: stolen */
+void reply_read(struct reply *r); /* its message and events, from raw */
+void reply_log(const struct reply *r, const char *method);
+
 /* ---- reading a reply; borrowed, "" or NULL when it is not there ---- */
 const json_t *result(const struct reply *r);
 const char *result_type(const struct reply *r);
