@@ -382,6 +382,11 @@ SELECT id FROM task WHERE purge_at <= ?1 ORDER BY purge_at LIMIT ?2
 DELETE FROM consumed WHERE id IN
 (SELECT id FROM consumed WHERE expire_at <= ?1 ORDER BY expire_at LIMIT ?2)
 
+-- Their times rise with seq.
+-- name: SWEEP_TOPICS
+DELETE FROM topic WHERE seq IN (SELECT seq FROM
+(SELECT seq, at_ms FROM topic ORDER BY seq LIMIT ?2) WHERE at_ms <= ?1)
+
 -- name: PURGE_TASK
 DELETE FROM task WHERE id = ?1 AND state >= 4
 
@@ -399,6 +404,20 @@ DELETE FROM event WHERE task = ?1
 
 -- name: PURGE_LOGS
 DELETE FROM log WHERE task = ?1
+
+-- ---- topics ----
+
+-- name: TOPIC_OP
+SELECT last_op FROM topic WHERE name = ?1
+
+-- name: TOPIC_ANNOUNCE
+INSERT OR REPLACE INTO topic (name, at_ms, last_op) VALUES (?1, ?2, ?3)
+
+-- name: TOPIC_LAST
+SELECT max(seq) FROM topic
+
+-- name: TOPICS_AFTER
+SELECT name, seq FROM topic WHERE seq > ?1 ORDER BY seq LIMIT ?2
 
 -- ---- consume, keys ----
 

@@ -239,5 +239,8 @@ void op_sweep(struct txn *t, struct store_op *op)
 	case STORE_SWEEP_INSTANCES:
 		sweep_instances(t, u);
 		break;
+	case STORE_SWEEP_TOPICS:
+		sweep_topics(t, u);
+		break;
 	}
 }

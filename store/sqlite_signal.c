@@ -63,7 +63,11 @@ static size_t keep_own_work(struct store *s, struct txn *t)
 void signal_publish(struct store *s, struct txn *t)
 {
 	struct peers *p = s->peers;
-	size_t work = keep_own_work(s, t);
+	size_t work;
+
+	if (t->announced)
+		txn_changed(t, STORE_TOPICS);
+	work = keep_own_work(s, t);
 
 	if (p && t->everything)
 		peers_ring_all(p);

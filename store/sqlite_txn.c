@@ -27,6 +27,7 @@ static void forget(struct txn *t)
 {
 	t->nchanged = 0;
 	t->nready = 0;
+	t->announced = false;
 	t->everything = false;
 	t->nomem = false;
 }

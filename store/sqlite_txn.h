@@ -21,6 +21,7 @@ struct txn {
 	size_t nchanged, changed_cap;
 	uint64_t *ready; /* hashes of the tools of tasks that became READY */
 	size_t nready, ready_cap;
+	bool announced; /* some topic */
 	bool everything;
 };
 
@@ -134,6 +135,8 @@ void op_reap(struct txn *t, struct store_op *op);
 void op_sweep(struct txn *t, struct store_op *op);
 void op_steer(struct txn *t, struct store_op *op);
 void op_key(struct txn *t, struct store_op *op);
+void op_announce(struct txn *t, struct store_op *op); /* sqlite_topic.c */
+void sweep_topics(struct txn *t, struct store_sweep *u);
 
 /* sqlite_ops_answer.c: shared with steer. True when an answer was taken. */
 bool answer_apply(struct txn *t, const struct row *r, const struct tally *y,

@@ -38,6 +38,7 @@ static const struct {
 	[STORE_OP_SWEEP] = {"sweep", op_sweep},
 	[STORE_OP_STEER] = {"steer", op_steer},
 	[STORE_OP_KEY] = {"key", op_key},
+	[STORE_OP_ANNOUNCE] = {"announce", op_announce},
 };
 
 const char *writer_kind_name(enum store_op_kind kind)

@@ -144,6 +144,7 @@ enum store_op_kind {
 	STORE_OP_SWEEP,
 	STORE_OP_STEER,
 	STORE_OP_KEY,
+	STORE_OP_ANNOUNCE,
 };
 
 /* create: answers CREATED, SAME, CONFLICT, LIMIT. Rings one capable idle
@@ -318,8 +319,10 @@ enum store_sweep_kind {
 				 FAILED */
 	STORE_SWEEP_ENDED,    /* past retention: deleted with all it owns */
 	STORE_SWEEP_CONSUMED, /* consumed ids past keep_ms: deleted */
-	STORE_SWEEP_INSTANCES /* rows of dead instances without claims: deleted
-			       */
+	STORE_SWEEP_INSTANCES, /* rows of dead instances without claims: deleted
+				*/
+	STORE_SWEEP_TOPICS     /* announced longer ago than LIMIT_TOPIC_MS:
+				  deleted */
 };
 /* sweep: at most @rows rows or LIMIT_SWEEP_MS. OK. */
 struct store_sweep {
@@ -361,6 +364,12 @@ struct store_key_op {
 	size_t ret_n;
 };
 
+/* announce: OK; SAME when this very operation was the topic's last. Rings those
+ * with an interest in STORE_TOPICS. */
+struct store_announce {
+	const char *topic; /* any text */
+};
+
 struct store_op {
 	enum store_op_kind kind;
 	unsigned char id[STORE_OP_ID_BYTES]; /* drawn by store_op_init() */
@@ -382,6 +391,7 @@ struct store_op {
 		struct store_sweep sweep;
 		struct store_steer steer;
 		struct store_key_op key;
+		struct store_announce announce;
 	} u;
 	/* out, valid in the callback and after store_run() */
 	enum store_outcome outcome;
@@ -448,6 +458,8 @@ typedef void (*store_watch_fn)(void *user, enum store_signal what,
 			       int64_t task);
 void store_watch(struct store *s, store_watch_fn fn,
 		 void *user); /* once, before join */
+/* In the place of a task's id, in signals and interest: the topics. */
+#define STORE_TOPICS INT64_C(-1)
 /* Interest in one task, counted: peers ring this instance for it. */
 void store_interest_add(struct store *s, int64_t task);
 void store_interest_drop(struct store *s, int64_t task);
@@ -536,6 +548,18 @@ enum bide_rc store_find_chain(struct store *s, const char *chain_id,
 			      struct store_task **ret);
 enum bide_rc store_consumed(struct store *s, const char *id, char **ret_digest,
 			    char **ret_outcome);
+
+/* A topic by its last announcement. */
+struct store_topic {
+	int64_t seq;
+	char *name;
+};
+/* Those announced after @seq, in that order, at most @limit. */
+enum bide_rc store_topics(struct store *s, int64_t seq, size_t limit,
+			  struct store_topic **ret, size_t *ret_n);
+void store_topics_free(struct store_topic *list, size_t n);
+/* What is announced from now on has a seq above @ret. */
+enum bide_rc store_topic_last(struct store *s, int64_t *ret);
 
 struct store_filter {
 	unsigned states;       /* bits 1 << state; 0: all */

@@ -10,6 +10,8 @@
 #define LIMIT_HEADER_BYTES            (16 * 1024) /* all headers of a request */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
 #define LIMIT_TASK_IDS_PER_LISTEN     1000
+#define LIMIT_RESOURCES_PER_LISTEN    1000
+#define LIMIT_TOPIC_MS                3600000 /* an announcement is kept */
 #define LIMIT_STREAM_QUEUE_BYTES                                               \
 	(1024 * 1024) /* unsent bytes of one stream                            \
 		       */

@@ -97,8 +97,9 @@ static bool sweep_kind(struct engine *e, enum store_sweep_kind kind,
 static void sweep(struct engine *e)
 {
 	static const enum store_sweep_kind kinds[] = {
-		STORE_SWEEP_ABANDONED, STORE_SWEEP_EXPIRED,   STORE_SWEEP_ENDED,
-		STORE_SWEEP_CONSUMED,  STORE_SWEEP_INSTANCES,
+		STORE_SWEEP_ABANDONED, STORE_SWEEP_EXPIRED,
+		STORE_SWEEP_ENDED,     STORE_SWEEP_CONSUMED,
+		STORE_SWEEP_INSTANCES, STORE_SWEEP_TOPICS,
 	};
 	int64_t began = clock_boot_ms();
 	size_t done = 0;

@@ -290,6 +290,53 @@ static void test_migrate__killed_anywhere_is_finished(void **state)
 	assert_in_range(killed, 5, 18);
 }
 
+/* ---- older ones ---- */
+
+static void make_old(const struct contract *c, const char *dump)
+{
+	char text[32768];
+	FILE *f = fopen(dump, "r");
+	size_t n;
+
+	if (!f)
+		fail_msg("%s cannot be read: run this where it is", dump);
+	n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	assert_true(n < sizeof text - 1);
+	text[n] = '\0';
+	sql(c, text);
+}
+
+static void test_migrate__keeps_what_schema_1_held(void **state)
+{
+	struct contract *c = *state;
+	struct store_options opt = {.url = c->url};
+	struct bide_error err = {0};
+	struct store *s = NULL;
+	struct store_topic *topics = NULL;
+	struct store_task *t;
+	struct store_op op;
+	size_t n = 0;
+
+	make_old(c, "tests/unit/store/old/schema_1.sql");
+	assert_int_equal(store_open(&opt, &s, &err), BIDE_CONFLICT);
+	assert_non_null(strstr(err.text, "is of schema 1"));
+	s = contract_open(c);
+	assert_int_equal(number(c, "PRAGMA user_version"), migrate_latest());
+	t = look(s, "RZeeNagGSKcPeTxrOU2iZII");
+	assert_int_equal(t->state, STORE_WAITING);
+	assert_int_equal(t->open, 1);
+	store_task_free(t);
+	/* What came with schema 2. */
+	store_op_init(&op, STORE_OP_ANNOUNCE, DRAW_MS);
+	op.u.announce.topic = "tools";
+	assert_int_equal(must_run(s, &op), STORE_OK);
+	assert_int_equal(store_topics(s, 0, 10, &topics, &n), BIDE_OK);
+	assert_int_equal(n, 1);
+	store_topics_free(topics, n);
+	store_close(s, 100);
+}
+
 /* ---- the clock ---- */
 
 static int64_t now_of(const struct contract *c)
@@ -403,6 +450,7 @@ int main(void)
 		test(test_place__network_file_systems_are_known),
 		test(test_migrate__twenty_at_once_make_one),
 		test(test_migrate__killed_anywhere_is_finished),
+		test(test_migrate__keeps_what_schema_1_held),
 		test(test_clock__goes_on_through_a_reopening),
 		test(test_clock__never_goes_backwards_over_a_boot),
 		test(test_clock__what_is_written_is_below_the_mark),

@@ -33,6 +33,7 @@ static const struct {
 	{SQL_COUNT_QUESTIONS, "counts"},
 	{SQL_INSTANCE_NEXT_GONE, "few rows"},
 	{SQL_INSTANCE_NEXT_LIVE, "few rows"},
+	{SQL_SWEEP_TOPICS, "bounded by LIMIT, oldest first"},
 };
 
 /* Sorts of a few rows of one task. */
@@ -168,6 +169,8 @@ static const struct {
 	{SQL_INPUTS_NEXT_DEADLINE,
 	 "INDEX input_open (task=? AND deadline_ms>?)"},
 	{SQL_LIST_PRINCIPAL, "INDEX task_principal (principal=? AND rowid<?)"},
+	{SQL_TOPIC_OP, "INDEX sqlite_autoindex_topic_1 (name=?)"},
+	{SQL_TOPICS_AFTER, "PRIMARY KEY (rowid>?)"},
 };
 
 static void test_statements__hot_ones_seek(void **state)
