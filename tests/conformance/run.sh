@@ -20,28 +20,11 @@ if [ $# -eq 0 ]; then
 		"$here/scenarios")
 fi
 
-# The suite, by the hash of its lock file
-hash=$(cat "$here/package.json" "$here/package-lock.json" | sha256sum |
-	cut -c1-16)
-cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/bide
-suite=$cache/conformance-$hash
-if ! [ -d "$suite" ]; then
-	if ! command -v npm >/dev/null; then
-		echo "conformance: npm is not installed"
-		exit 77
-	fi
-	echo "conformance: installing the suite into $suite"
-	mkdir -p "$cache"
-	new=$(mktemp -d "$suite.XXXXXX")
-	cp "$here/package.json" "$here/package-lock.json" "$new/"
-	if ! (cd "$new" && npm ci --no-audit --no-fund >npm.log 2>&1) ||
-		! "$new/node_modules/.bin/node" --version >/dev/null; then
-		tail -n 5 "$new/npm.log"
-		rm -rf "$new"
-		echo "conformance: npm could not install the suite"
-		exit 77
-	fi
-	mv -T "$new" "$suite" || rm -rf "$new"
+rc=0
+suite=$(sh "$here/../npm_ci.sh" conformance "$here") || rc=$?
+if [ $rc -ne 0 ]; then
+	echo "$suite"
+	exit $rc
 fi
 PATH=$suite/node_modules/.bin:$PATH
 

@@ -1,0 +1,78 @@
+// The official client, connected at revision 2026-07-28, and a record of what
+// it put on the wire.
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import { Client, StreamableHTTPClientTransport } from "./sdk.mjs";
+
+export const REVISION = "2026-07-28";
+export const TASKS = "io.modelcontextprotocol/tasks";
+
+// All that this client can be asked for.
+export const EVERYTHING = {
+	elicitation: { form: {}, url: {} },
+	sampling: { tools: {}, context: {} },
+	roots: {},
+};
+
+export const accept = (content) => ({ action: "accept", content });
+export const says = (text) => ({ role: "assistant", model: "test",
+	stopReason: "endTurn", content: { type: "text", text } });
+
+// Sends the requests to @urls in turn, and keeps what was sent and answered.
+class Wire {
+	requests = [];
+	#turn = 0;
+
+	constructor(urls) {
+		this.urls = urls;
+	}
+
+	fetch = async (_url, init) => {
+		const to = this.urls[this.#turn++ % this.urls.length];
+		const one = { to, body: JSON.parse(init.body),
+			headers: new Headers(init.headers) };
+		this.requests.push(one);
+		const response = await fetch(to, init);
+		one.status = response.status;
+		one.type = response.headers.get("content-type");
+		if (one.type === "application/json")
+			one.reply = await response.clone().json();
+		return response;
+	};
+
+	// The requests of one method.
+	of(method) {
+		return this.requests.filter((one) => one.body.method === method);
+	}
+}
+
+/**
+ * connect(SERVERS, HOW) - a client of one server, or of several in turn.
+ *   can:     its capabilities; EVERYTHING unless said
+ *   answers: {"elicitation/create": fn, ...}; fn gets the request's params
+ *   headers: of every request
+ *   and the options of the client's own constructor
+ */
+export async function connect(servers, how = {}) {
+	const { can = EVERYTHING, answers = {}, headers, ...options } = how;
+	const wire = new Wire([servers].flat().map((one) => one.url));
+	const client = new Client({ name: "bide-clients", version: "1" }, {
+		capabilities: can,
+		versionNegotiation: { mode: { pin: REVISION } },
+		...options,
+	});
+	const asked = [];
+	for (const [method, answer] of Object.entries(answers))
+		client.setRequestHandler(method, async (request) => {
+			asked.push(request);
+			return answer(request.params);
+		});
+	await client.connect(new StreamableHTTPClientTransport(wire.urls[0],
+		{ fetch: wire.fetch, requestInit: { headers } }));
+	assert.equal(client.getNegotiatedProtocolVersion(), REVISION);
+	wire.requests.length = 0;
+	after(() => client.close());
+	return { client, wire, asked };
+}
+
+export const textOf = (result) => result.content[0].text;

@@ -1,0 +1,122 @@
+// Starts the real programs: one instance is one child process.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync,
+	writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { until } from "./until.mjs";
+
+const build = process.env.BIDE_BUILD;
+const START_MS = 60_000;
+
+// A folder of its own, with the database of the instances that share it.
+export class Scratch {
+	constructor() {
+		this.dir = mkdtempSync(join(tmpdir(), "bide-clients."));
+		this.db = join(this.dir, "bide.db");
+		this.effectsFile = join(this.dir, "effects");
+		this.servers = [];
+		after(() => this.end());
+	}
+
+	// What handlers of the fixture did, one word each, in order.
+	effects() {
+		if (!existsSync(this.effectsFile))
+			return [];
+		return readFileSync(this.effectsFile, "utf8").trimEnd()
+			.split("\n").map((line) => line.replace(/^\S+ \S+ \S+ /, ""));
+	}
+
+	count(effect) {
+		return this.effects().filter((one) => one === effect).length;
+	}
+
+	// An instance of the fixture on this database.
+	fixture(...args) {
+		return this.start(join(build, "tests", "bide-fixture"),
+			["--effects", this.effectsFile, ...args]);
+	}
+
+	// Two instances of an example on this database.
+	async examples(name, args, env) {
+		const program = join(build, "examples", name);
+
+		return [await this.start(program, args, env),
+			await this.start(program, args, env)];
+	}
+
+	async start(program, args = [], env = {}) {
+		const server = new Server(program, ["serve", "--listen",
+			"127.0.0.1:0", "--db", this.db, ...args], env);
+		this.servers.push(server);
+		await server.listens();
+		return server;
+	}
+
+	async end() {
+		const ends = await Promise.all(
+			this.servers.map((server) => server.stop()));
+		if (!process.env.BIDE_KEEP)
+			rmSync(this.dir, { recursive: true });
+		assert.deepEqual(ends, ends.map(() => 0),
+			"an instance did not end with 0 after SIGTERM");
+	}
+}
+
+class Server {
+	log = "";
+
+	constructor(program, args, env) {
+		this.child = spawn(program, args, { env: { ...process.env, ...env },
+			stdio: ["ignore", "ignore", "pipe"] });
+		this.exit = once(this.child, "exit");
+		this.child.stderr.setEncoding("utf8");
+		this.child.stderr.on("data", (text) => (this.log += text));
+	}
+
+	async listens() {
+		const found = () => this.log.match(
+			/"serve\.ready".*?"url": ?"([^"]*)"/);
+		await until(() => found() || this.child.exitCode !== null, START_MS);
+		assert.ok(found(), `it does not serve:\n${this.log}`);
+		this.url = new URL(found()[1]);
+	}
+
+	async metric(name) {
+		const page = await fetch(new URL("/metrics", this.url));
+		const text = await page.text();
+		return Number(text.match(new RegExp(`^${name} (\\S+)$`, "m"))?.[1]);
+	}
+
+	// Until the metric is what @test wants.
+	metricBecomes(name, test) {
+		return until(async () => test(await this.metric(name)));
+	}
+
+	async stop() {
+		this.child.kill("SIGTERM");
+		const [code, signal] = await this.exit;
+		return code ?? signal;
+	}
+}
+
+// The clock that instances with "--test-clock FILE" share: milliseconds that
+// are added to every reading of theirs (server/base/clock.h).
+export class Clock {
+	#ms = 0n;
+
+	constructor(scratch) {
+		this.file = join(scratch.dir, "clock");
+		this.forward(0);
+	}
+
+	forward(ms) {
+		this.#ms += BigInt(ms);
+		// In place: the instances have it mapped.
+		writeFileSync(this.file, new BigInt64Array([this.#ms]),
+			{ flag: existsSync(this.file) ? "r+" : "w" });
+	}
+}
