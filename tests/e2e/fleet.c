@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "tests/e2e/lib/client.h"
+#include "tests/e2e/lib/effects.h"
 #include "tests/e2e/lib/server.h"
 
 #define MANY   16
@@ -60,49 +61,12 @@ static void completes(struct server *v, const char *id, const char *text)
 	reply_free(r);
 }
 
-static size_t effects(struct scratch *s, const char *step)
-{
-	struct lines l = lines_read(s->effects);
-	size_t n = 0;
-
-	for (size_t i = 0; i < l.n; i++)
-		n += strstr(l.line[i], step) != NULL;
-	lines_free(&l);
-	return n;
-}
-
-static bool until_effects(struct scratch *s, const char *step, size_t n)
-{
-	const struct timespec nap = {0, 5 * 1000 * 1000};
-
-	for (int i = 0; i < 6000; i++) {
-		if (effects(s, step) >= n)
-			return true;
-		(void)nanosleep(&nap, NULL);
-	}
-	return false;
-}
-
-/* No line "task epoch pid step" has the same task, epoch and step as another.
- */
 static void no_step_twice_in_an_epoch(struct scratch *s)
 {
-	struct lines l = lines_read(s->effects);
+	char why[256];
 
-	for (size_t i = 0; i < l.n; i++)
-		for (size_t k = 0; k < i; k++) {
-			char a[64], b[64], x[64], y[64];
-			long long e, f;
-			int pid;
-
-			if (sscanf(l.line[i], "%63s %lld %d %63s", a, &e, &pid,
-				   x) == 4 &&
-			    sscanf(l.line[k], "%63s %lld %d %63s", b, &f, &pid,
-				   y) == 4 &&
-			    e == f && strcmp(a, b) == 0 && strcmp(x, y) == 0)
-				fail_msg("twice: %s", l.line[i]);
-		}
-	lines_free(&l);
+	if (!effects_once(s, why))
+		fail_msg("%s", why);
 }
 
 /* The task's row as the operator sees it. */
@@ -133,7 +97,7 @@ static void test_death__is_noticed_at_once(void **unused)
 
 	(void)unused;
 	create(a, "counter", json_pack("{s:i,s:i}", "to", 20, "ms", 50), id);
-	assert_true(until_effects(s, " n3", 1));
+	assert_true(effects_await(s, " n3", 1));
 	b = server_start(s, slow_lease);
 	server_kill(a, SIGKILL);
 	(void)clock_gettime(CLOCK_MONOTONIC, &t0);
@@ -195,7 +159,7 @@ static void test_freeze__loses_the_claim(void **unused)
 
 	(void)unused;
 	create(a, "counter", json_pack("{s:i,s:i}", "to", 30, "ms", 50), id);
-	assert_true(until_effects(s, " n3", 1));
+	assert_true(effects_await(s, " n3", 1));
 	b = server_start(s, lease);
 	freeze(s, a);
 	completes(b, id, "counted to 30");
@@ -223,14 +187,14 @@ static void test_start__reaps_no_live_worker(void **unused)
 
 	(void)unused;
 	create(a, "counter", json_pack("{s:i,s:i}", "to", 20, "ms", 50), id);
-	assert_true(until_effects(s, " n1", 1));
+	assert_true(effects_await(s, " n1", 1));
 	for (size_t i = 0; i < 4; i++)
 		more[i] = server_start(s, NULL);
 	completes(a, id, "counted to 20");
 	t = shown(s, id);
 	assert_int_equal(json_integer_value(json_object_get(t, "epoch")), 1);
 	json_decref(t);
-	assert_int_equal(effects(s, " n"), 20);
+	assert_int_equal(effects_count(s, " n"), 20);
 	for (size_t i = 0; i < 4; i++)
 		server_free(more[i]);
 	server_free(a);
@@ -436,8 +400,8 @@ static void test_ready__is_claimed_once(void **unused)
 			json_integer_value(json_object_get(t, "claims")), 1);
 		json_decref(t);
 	}
-	assert_int_equal(effects(s, " one"), 40);
-	assert_int_equal(effects(s, " two"), 40);
+	assert_int_equal(effects_count(s, " one"), 40);
+	assert_int_equal(effects_count(s, " two"), 40);
 	for (size_t i = 0; i < 4; i++)
 		server_free(v[i]);
 	server_free(maker);
@@ -457,8 +421,8 @@ static void test_yield__is_taken_by_another(void **unused)
 		create(a, "shed", NULL, id);
 		completes(b, id, "done");
 	}
-	assert_int_equal(effects(s, " half"), 10);
-	assert_int_equal(effects(s, " rest"), 10);
+	assert_int_equal(effects_count(s, " half"), 10);
+	assert_int_equal(effects_count(s, " rest"), 10);
 	server_free(a);
 	server_free(b);
 	scratch_free(s);
@@ -476,7 +440,7 @@ static void test_drain__hands_tasks_on(void **unused)
 
 	(void)unused;
 	create(a, "counter", json_pack("{s:i,s:i}", "to", 20, "ms", 50), id);
-	assert_true(until_effects(s, " n3", 1));
+	assert_true(effects_await(s, " n3", 1));
 	b = server_start(s, NULL);
 	status = server_signal_wait(a, SIGTERM);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -485,7 +449,7 @@ static void test_drain__hands_tasks_on(void **unused)
 	assert_int_equal(json_integer_value(json_object_get(t, "crashes")), 0);
 	json_decref(t);
 	/* nothing was done twice: it left between two steps */
-	assert_int_equal(effects(s, " n"), 20);
+	assert_int_equal(effects_count(s, " n"), 20);
 	server_free(a);
 	server_free(b);
 	scratch_free(s);
