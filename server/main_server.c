@@ -115,3 +115,30 @@ enum bide_rc bide_server_add_tool(struct bide_server *server,
 		return error_set(reterr, BIDE_INVALID, NO_SERVER);
 	return registry_add_tool(server->registry, tool, false, reterr);
 }
+
+enum bide_rc bide_server_add_prompt(struct bide_server *server,
+				    const struct bide_prompt *prompt,
+				    struct bide_error *reterr)
+{
+	if (server == NULL)
+		return error_set(reterr, BIDE_INVALID, NO_SERVER);
+	return registry_add_prompt(server->registry, prompt, reterr);
+}
+
+enum bide_rc bide_server_add_resource(struct bide_server *server,
+				      const struct bide_resource *resource,
+				      struct bide_error *reterr)
+{
+	if (server == NULL)
+		return error_set(reterr, BIDE_INVALID, NO_SERVER);
+	return registry_add_resource(server->registry, resource, false, reterr);
+}
+
+enum bide_rc bide_server_add_resource_template(struct bide_server *server,
+					       const struct bide_resource *tmpl,
+					       struct bide_error *reterr)
+{
+	if (server == NULL)
+		return error_set(reterr, BIDE_INVALID, NO_SERVER);
+	return registry_add_resource(server->registry, tmpl, true, reterr);
+}

@@ -28,8 +28,18 @@
 #define LIMIT_STATUS_BYTES          1024 /* a status message */
 #define LIMIT_LOG_DATA_BYTES        (16 * 1024)
 #define LIMIT_TOOLS                 4096
+#define LIMIT_PROMPTS               4096
+#define LIMIT_PROMPT_ARGS           256
+#define LIMIT_RESOURCES             4096 /* fixed ones; as many templates */
+#define LIMIT_URI_BYTES             8192
+#define LIMIT_TEMPLATE_VARIABLES    32
+#define LIMIT_LIST_CURSOR_BYTES     512 /* of a template's own list */
+#define LIMIT_LIST_CALLS            16  /* of such lists for one page */
 #define LIMIT_LIST_CACHE_MS         300000 /* what lists may be kept for */
 #define LIMIT_PAGE_ITEMS            100    /* of a list page */
+#define LIMIT_COMPLETION_VALUES     100    /* utilities/completion */
+#define LIMIT_COMPLETION_RATE       50     /* a second, of one principal */
+#define LIMIT_COMPLETION_BURST      100    /* before the rate counts */
 #define LIMIT_INSTANCES             256    /* on one database */
 #define LIMIT_BATCH_OPS             256    /* operations in one commit */
 #define LIMIT_WAL_FRAMES_CHECKPOINT 1000

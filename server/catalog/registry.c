@@ -3,199 +3,190 @@
 #include "server/base/error.h"
 #include "server/base/limits.h"
 #include "server/base/log.h"
-#include "server/catalog/registry_tool.h"
-#include <stdio.h>
+#include "server/catalog/registry_internal.h"
 #include <stdlib.h>
-#include <string.h>
-
-struct registry {
-	struct tool **tools; /* listing order: builtin ones last */
-	size_t n, cap, n_builtin;
-	uint32_t *slots; /* index + 1 by name, open addressing; 0: free */
-	size_t cap_slots;
-};
 
 struct registry *registry_new(void)
 {
 	return calloc(1, sizeof(struct registry));
 }
 
+static void free_tool(void *tool)
+{
+	tool_free(tool);
+}
+
+static void free_prompt(void *prompt)
+{
+	prompt_free(prompt);
+}
+
+static void free_resource(void *resource)
+{
+	resource_free(resource);
+}
+
 void registry_free(struct registry *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->n; i++)
-		tool_free(r->tools[i]);
-	free(r->tools);
-	free(r->slots);
+	names_fini(&r->tools, free_tool);
+	names_fini(&r->prompts, free_prompt);
+	names_fini(&r->resources, free_resource);
+	names_fini(&r->templates, free_resource);
 	free(r);
 }
 
-static uint64_t hash(const char *s)
+/* ---- adding ---- */
+
+/* @t is of @thing, which the caller frees on a failure. */
+static enum bide_rc keep(struct names *l, size_t at, const struct target *t,
+			 void *thing, const char *kind,
+			 struct bide_error *reterr)
 {
-	uint64_t h = 0xcbf29ce484222325U;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3U;
-	return h ^ (h >> 32);
-}
-
-/* Numbers the tools and files their names; there is room for them. */
-static void file_names(struct registry *r)
-{
-	size_t i;
-
-	memset(r->slots, 0, r->cap_slots * sizeof(*r->slots));
-	for (size_t k = 0; k < r->n; k++) {
-		r->tools[k]->index = k;
-		i = hash(r->tools[k]->def.name) & (r->cap_slots - 1);
-		while (r->slots[i])
-			i = (i + 1) & (r->cap_slots - 1);
-		r->slots[i] = (uint32_t)k + 1;
-	}
-}
-
-static bool make_room(struct registry *r)
-{
-	size_t cap = r->cap ? r->cap * 2 : 16;
-	struct tool **tools = NULL;
-	uint32_t *slots = NULL;
-
-	if (r->n < r->cap)
-		return true;
-	tools = realloc(r->tools, cap * sizeof(*tools));
-	if (!tools)
-		return false;
-	r->tools = tools;
-	slots = realloc(r->slots, cap * 4 * sizeof(*slots));
-	if (!slots)
-		return false;
-	r->slots = slots;
-	r->cap_slots = cap * 4;
-	r->cap = cap;
-	file_names(r);
-	return true;
+	if (names_find(l, t->name))
+		return error_set(reterr, BIDE_CONFLICT,
+				 "%s \"%.128s\": the name is taken", kind,
+				 t->name);
+	if (!names_insert(l, at, t->name, thing))
+		return error_set(reterr, BIDE_NOMEM, "out of memory");
+	return BIDE_OK;
 }
 
 /* Builtin tools stay behind the program's own, whenever they come. */
-static void insert(struct registry *r, struct tool *t)
-{
-	size_t at = t->builtin ? r->n : r->n - r->n_builtin;
-
-	memmove(&r->tools[at + 1], &r->tools[at],
-		(r->n - at) * sizeof(struct tool *));
-	r->tools[at] = t;
-	r->n++;
-	r->n_builtin += t->builtin;
-	file_names(r);
-}
-
 enum bide_rc registry_add_tool(struct registry *r, const struct bide_tool *def,
 			       bool builtin, struct bide_error *reterr)
 {
 	struct tool *t = NULL;
 	enum bide_rc rc;
+	size_t at = builtin ? r->tools.n : r->tools.n - r->n_builtin;
 
-	if (r->n >= LIMIT_TOOLS)
+	if (r->tools.n >= LIMIT_TOOLS)
 		return error_set(reterr, BIDE_LIMIT,
 				 "more than %d tools (LIMIT_TOOLS)",
 				 LIMIT_TOOLS);
 	rc = tool_new(def, builtin, &t, reterr);
 	if (rc)
 		return rc;
-	if (registry_tool(r, t->def.name))
-		rc = error_set(reterr, BIDE_CONFLICT,
-			       "tool \"%s\": the name is taken", t->def.name);
-	else if (!make_room(r))
-		rc = error_set(reterr, BIDE_NOMEM, "out of memory");
+	rc = keep(&r->tools, at, &t->target, t, "tool", reterr);
 	if (rc) {
 		tool_free(t);
 		return rc;
 	}
-	insert(r, t);
+	r->n_builtin += builtin;
+	for (; at < r->tools.n; at++)
+		((struct tool *)names_at(&r->tools, at))->index = at;
 	return BIDE_OK;
 }
 
-const struct tool *registry_tool(const struct registry *r, const char *name)
+enum bide_rc registry_add_prompt(struct registry *r,
+				 const struct bide_prompt *def,
+				 struct bide_error *reterr)
 {
-	size_t i;
+	struct prompt *p = NULL;
+	enum bide_rc rc;
 
-	if (!r->n)
-		return NULL;
-	for (i = hash(name) & (r->cap_slots - 1); r->slots[i];
-	     i = (i + 1) & (r->cap_slots - 1))
-		if (!strcmp(r->tools[r->slots[i] - 1]->def.name, name))
-			return r->tools[r->slots[i] - 1];
-	return NULL;
+	if (r->prompts.n >= LIMIT_PROMPTS)
+		return error_set(reterr, BIDE_LIMIT,
+				 "more than %d prompts (LIMIT_PROMPTS)",
+				 LIMIT_PROMPTS);
+	rc = prompt_new(def, &p, reterr);
+	if (rc)
+		return rc;
+	p->index = r->prompts.n;
+	rc = keep(&r->prompts, p->index, &p->target, p, "prompt", reterr);
+	if (rc)
+		prompt_free(p);
+	return rc;
 }
 
-size_t registry_tools(const struct registry *r)
+enum bide_rc registry_add_resource(struct registry *r,
+				   const struct bide_resource *def,
+				   bool template, struct bide_error *reterr)
 {
-	return r->n;
+	struct names *l = template ? &r->templates : &r->resources;
+	struct resource *res = NULL;
+	enum bide_rc rc;
+
+	if (l->n >= LIMIT_RESOURCES)
+		return error_set(reterr, BIDE_LIMIT,
+				 "more than %d resources or templates "
+				 "(LIMIT_RESOURCES)",
+				 LIMIT_RESOURCES);
+	rc = resource_new(def, template, &res, reterr);
+	if (rc)
+		return rc;
+	res->index = l->n;
+	rc = keep(l, l->n, &res->target, res,
+		  template ? "resource template" : "resource", reterr);
+	if (rc)
+		resource_free(res);
+	return rc;
+}
+
+/* ---- what there is ---- */
+
+const struct tool *registry_tool(const struct registry *r, const char *name)
+{
+	return names_find(&r->tools, name);
 }
 
 const struct tool *registry_tool_at(const struct registry *r, size_t i)
 {
-	return i < r->n ? r->tools[i] : NULL;
+	return names_at(&r->tools, i);
 }
 
-/*
- * A cursor is the place where the next page begins and a check over that and
- * the list's names, so that one from another list (an instance of another
- * version) is refused instead of leaving tools out.
- */
-static uint32_t cursor_check(const struct registry *r, size_t place)
+const struct prompt *registry_prompt(const struct registry *r, const char *name)
 {
-	uint64_t h = 0x9e3779b97f4a7c15U ^ place;
-
-	for (size_t i = 0; i < r->n; i++)
-		h = (h ^ hash(r->tools[i]->def.name)) * 0x100000001b3U;
-	return (uint32_t)(h ^ (h >> 32));
+	return names_find(&r->prompts, name);
 }
 
-static void cursor_write(const struct registry *r, size_t place, char out[32])
+size_t registry_tools(const struct registry *r)
 {
-	uint32_t check = cursor_check(r, place);
-
-	snprintf(out, 32, "%08x%08x", check ^ (uint32_t)place, check);
+	return r->tools.n;
 }
 
-/* False: not one that cursor_write() made for this list. */
-static bool cursor_read(const struct registry *r, const char *s, size_t *ret)
+size_t registry_prompts(const struct registry *r)
 {
-	char again[32];
-	unsigned masked = 0;
-	unsigned check = 0;
-
-	if (strlen(s) != 16 || sscanf(s, "%8x%8x", &masked, &check) != 2)
-		return false;
-	*ret = masked ^ check;
-	if (*ret == 0 || *ret >= r->n)
-		return false;
-	cursor_write(r, *ret, again);
-	return !strcmp(s, again);
+	return r->prompts.n;
 }
 
-enum bide_rc registry_list_tools(const struct registry *r, const char *cursor,
-				 struct buf *out, char ret_next[32])
+size_t registry_resources(const struct registry *r)
 {
-	size_t from = 0;
-	size_t to;
+	return r->resources.n;
+}
 
-	if (cursor && !cursor_read(r, cursor, &from))
-		return BIDE_INVALID;
-	to = r->n - from > LIMIT_PAGE_ITEMS ? from + LIMIT_PAGE_ITEMS : r->n;
-	for (size_t i = from; i < to; i++) {
-		if (i > from)
-			buf_addc(out, ',');
-		buf_add(out, r->tools[i]->listing, r->tools[i]->listing_len);
+size_t registry_templates(const struct registry *r)
+{
+	return r->templates.n;
+}
+
+bool registry_lists_more(const struct registry *r)
+{
+	for (size_t i = 0; i < r->templates.n; i++) {
+		const struct resource *t = names_at(&r->templates, i);
+
+		if (t->def.list)
+			return true;
 	}
-	if (out->failed)
-		return BIDE_NOMEM;
-	ret_next[0] = '\0';
-	if (to < r->n)
-		cursor_write(r, to, ret_next);
-	return BIDE_OK;
+	return false;
+}
+
+bool registry_completes(const struct registry *r)
+{
+	for (size_t i = 0; i < r->prompts.n; i++) {
+		const struct prompt *p = names_at(&r->prompts, i);
+
+		if (p->def.complete)
+			return true;
+	}
+	for (size_t i = 0; i < r->templates.n; i++) {
+		const struct resource *t = names_at(&r->templates, i);
+
+		if (t->def.complete)
+			return true;
+	}
+	return false;
 }
 
 void registry_warn(const struct registry *r)

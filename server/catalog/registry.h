@@ -63,6 +63,17 @@ static inline const struct tool *target_tool(const struct target *t)
 	return (const struct tool *)((const char *)t -
 				     offsetof(struct tool, target));
 }
+/* The same of TARGET_PROMPT and TARGET_RESOURCE. */
+static inline const struct prompt *target_prompt(const struct target *t)
+{
+	return (const struct prompt *)((const char *)t -
+				       offsetof(struct prompt, target));
+}
+static inline const struct resource *target_resource(const struct target *t)
+{
+	return (const struct resource *)((const char *)t -
+					 offsetof(struct resource, target));
+}
 
 struct registry;
 struct registry *registry_new(void);
@@ -109,8 +120,6 @@ bool registry_uri_valid(const char *uri);
 bool registry_has_variable(const struct resource *t, const char *name);
 
 /* ---- lists ---- */
-enum bide_rc registry_list_tools(const struct registry *r, const char *cursor,
-				 struct buf *out, char ret_next[32]);
 enum registry_list {
 	REGISTRY_TOOLS = 1,
 	REGISTRY_PROMPTS,

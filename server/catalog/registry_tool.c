@@ -1,100 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/catalog/registry_tool.h"
 #include "server/base/error.h"
 #include "server/base/jsontext.h"
-#include "server/base/limits.h"
-#include "server/base/utf8.h"
+#include "server/catalog/entry.h"
+#include "server/catalog/registry_internal.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* Any arguments at all: what a tool that needs none is given is its caller's
  * affair, and models do give something. */
 #define NO_ARGUMENTS "{\"type\":\"object\"}"
-#define ALL_NEEDS                                                              \
-	((unsigned)(BIDE_CAN_ELICIT_FORM | BIDE_CAN_ELICIT_URL |               \
-		    BIDE_CAN_SAMPLE | BIDE_CAN_SAMPLE_TOOLS |                  \
-		    BIDE_CAN_SAMPLE_CONTEXT | BIDE_CAN_ROOTS |                 \
-		    BIDE_CAN_TASKS))
-
-static enum bide_rc refuse(struct bide_error *reterr, const char *name,
-			   const char *why)
-{
-	return error_set(reterr, BIDE_INVALID, "tool \"%.128s\": %s", name,
-			 why);
-}
-
-/* ---- the caller's struct, which may be of another version ---- */
-
-static bool all_zero(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
-/* A shorter one has zeros for what it does not know; a longer one must have
- * zeros in what we do not know. */
-static enum bide_rc take_def(const struct bide_tool *def, struct bide_tool *ret,
-			     struct bide_error *reterr)
-{
-	size_t size = def ? def->size : 0;
-
-	if (size < offsetof(struct bide_tool, mode))
-		return error_set(reterr, BIDE_INVALID,
-				 "a tool's size is not set (BIDE_TOOL)");
-	*ret = (struct bide_tool){0};
-	if (size > sizeof(*ret)) {
-		if (!all_zero((const char *)def + sizeof(*ret),
-			      size - sizeof(*ret)))
-			return error_set(reterr, BIDE_INVALID,
-					 "a tool has settings that this "
-					 "version of the library lacks");
-		size = sizeof(*ret);
-	}
-	memcpy(ret, def, size);
-	return BIDE_OK;
-}
-
-/* server/tools "Tool Names" */
-static enum bide_rc check_name(const char *name, struct bide_error *reterr)
-{
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "abcdefghijklmnopqrstuvwxyz"
-				      "0123456789_-.";
-	size_t n = name ? strspn(name, allowed) : 0;
-
-	if (!name || !*name)
-		return error_set(reterr, BIDE_INVALID, "a tool has no name");
-	if (name[n])
-		return error_set(reterr, BIDE_INVALID,
-				 "tool \"%.128s\": the character at %zu of its "
-				 "name is none of A-Z a-z 0-9 _ - .",
-				 name, n);
-	if (n > LIMIT_NAME_BYTES)
-		return error_set(reterr, BIDE_INVALID,
-				 "a tool's name is longer than %d",
-				 LIMIT_NAME_BYTES);
-	return BIDE_OK;
-}
 
 /* ---- settings ---- */
 
-static const char *time_problem(const struct bide_tool *d)
+static const char *common_problem(const struct bide_tool *d)
 {
+	const struct entry_settings s = {d->needs, d->input_deadline_ms,
+					 d->wait_budget_ms, d->max_run_ms};
+
 	if (d->ttl_ms < 0)
 		return "ttl_ms is negative";
 	if (d->retention_ms < 0)
 		return "retention_ms is negative";
-	if (d->input_deadline_ms < 0)
-		return "input_deadline_ms is negative";
-	if (d->wait_budget_ms < -1)
-		return "wait_budget_ms is negative (and not -1: no wait)";
 	if (d->poll_interval_ms < 0)
 		return "poll_interval_ms is negative";
-	if (d->max_run_ms < 0)
-		return "max_run_ms is negative";
-	return NULL;
+	return entry_settings_problem(&s);
 }
 
 static bool mode_known(enum bide_mode mode)
@@ -120,8 +49,6 @@ static const char *setting_problem(const struct bide_tool *d)
 	if (d->without_tasks != BIDE_DETACH &&
 	    d->without_tasks != BIDE_DEMAND_TASKS)
 		return "without_tasks is none of enum bide_without_tasks";
-	if (d->needs & ~ALL_NEEDS)
-		return "needs has bits that are none of enum bide_can";
 	if (d->runs_inline && !ephemeral)
 		return "runs_inline is for ephemeral tools";
 	if (d->single_use && !ephemeral)
@@ -132,20 +59,11 @@ static const char *setting_problem(const struct bide_tool *d)
 	if (d->on_close == BIDE_CLOSE_GOES_ON && ephemeral)
 		return "on_close goes on, but an ephemeral call ends with its "
 		       "connection";
-	return time_problem(d);
+	return common_problem(d);
 }
 
-static enum bide_rc check_text(const char *name, const char *what,
-			       const char *s, struct bide_error *reterr)
-{
-	if (!s || utf8_valid(s, strlen(s)))
-		return BIDE_OK;
-	return error_set(reterr, BIDE_INVALID,
-			 "tool \"%s\": its %s is not UTF-8", name, what);
-}
-
-static enum bide_rc check_settings(const struct bide_tool *d, bool builtin,
-				   struct bide_error *reterr)
+static enum bide_rc check_settings(const struct entry *e,
+				   const struct bide_tool *d, bool builtin)
 {
 	const char *problem = setting_problem(d);
 	enum bide_rc rc;
@@ -153,44 +71,26 @@ static enum bide_rc check_settings(const struct bide_tool *d, bool builtin,
 	if (!problem && !d->handler && !builtin)
 		problem = "it has no handler";
 	if (problem)
-		return refuse(reterr, d->name, problem);
-	rc = check_text(d->name, "title", d->title, reterr);
+		return entry_refuse(e, "%s", problem);
+	rc = entry_check_text(e, "title", d->title);
 	if (!rc)
-		rc = check_text(d->name, "description", d->description, reterr);
+		rc = entry_check_text(e, "description", d->description);
 	if (!rc)
-		rc = check_text(d->name, "version", d->version, reterr);
+		rc = entry_check_text(e, "version", d->version);
 	return rc;
 }
 
 /* ---- JSON texts ---- */
 
-/* New reference in @ret, NULL for no text. */
-static enum bide_rc parse(const char *name, const char *what, const char *text,
-			  json_t **ret, struct bide_error *reterr)
-{
-	struct bide_error why = {0};
-	enum bide_rc rc;
-
-	*ret = NULL;
-	if (!text)
-		return BIDE_OK;
-	rc = jsontext_parse(text, strlen(text), ret, &why);
-	if (rc)
-		return error_set(reterr, rc, "tool \"%s\": %s: %s", name, what,
-				 why.text);
-	return BIDE_OK;
-}
-
-static enum bide_rc compile(const char *name, const char *what,
-			    const json_t *schema, struct json_schema **ret,
-			    struct bide_error *reterr)
+static enum bide_rc compile(const struct entry *e, const char *what,
+			    const json_t *schema, struct json_schema **ret)
 {
 	struct bide_error why = {0};
 	enum bide_rc rc = json_schema_compile(schema, ret, &why);
 
 	if (rc)
-		return error_set(reterr, rc, "tool \"%s\": %s: %s", name, what,
-				 why.text);
+		return error_set(e->err, rc, "tool \"%s\": %s: %s", e->name,
+				 what, why.text);
 	return BIDE_OK;
 }
 
@@ -203,37 +103,34 @@ static bool note_secret(struct tool *t, const json_t *schema)
 	return !property || t->secret;
 }
 
-static enum bide_rc prepare_input(struct tool *t, struct bide_error *reterr)
+static enum bide_rc prepare_input(const struct entry *e, struct tool *t)
 {
 	json_t *schema = NULL;
 	const char *type = NULL;
-	enum bide_rc rc = parse(t->def.name, "input_schema",
-				t->def.input_schema, &schema, reterr);
+	enum bide_rc rc =
+		entry_parse(e, "input_schema", t->def.input_schema, &schema);
 
 	if (rc)
 		return rc;
 	type = json_string_value(json_object_get(schema, "type"));
 	if (!type || strcmp(type, "object") != 0)
-		rc = refuse(reterr, t->def.name,
-			    "input_schema is not of type object");
+		rc = entry_refuse(e, "input_schema is not of type object");
 	if (!rc)
-		rc = compile(t->def.name, "input_schema", schema, &t->input,
-			     reterr);
+		rc = compile(e, "input_schema", schema, &t->input);
 	if (!rc && !note_secret(t, schema))
-		rc = error_set(reterr, BIDE_NOMEM, "out of memory");
+		rc = entry_nomem(e);
 	json_decref(schema);
 	return rc;
 }
 
-static enum bide_rc prepare_output(struct tool *t, struct bide_error *reterr)
+static enum bide_rc prepare_output(const struct entry *e, struct tool *t)
 {
 	json_t *schema = NULL;
-	enum bide_rc rc = parse(t->def.name, "output_schema",
-				t->def.output_schema, &schema, reterr);
+	enum bide_rc rc =
+		entry_parse(e, "output_schema", t->def.output_schema, &schema);
 
 	if (!rc && schema)
-		rc = compile(t->def.name, "output_schema", schema, &t->output,
-			     reterr);
+		rc = compile(e, "output_schema", schema, &t->output);
 	json_decref(schema);
 	return rc;
 }
@@ -257,82 +154,23 @@ static const char *annotations_problem(const json_t *a)
 	return NULL;
 }
 
-static const char *icons_problem(const json_t *icons)
-{
-	const json_t *icon = NULL;
-	size_t i;
-
-	if (!json_is_array(icons))
-		return "icons are not an array";
-	json_array_foreach (icons, i, icon)
-		if (!json_is_string(json_object_get(icon, "src")))
-			return "an icon has no src";
-	return NULL;
-}
-
-static enum bide_rc check_json(const struct bide_tool *d, const char *what,
-			       const char *text,
-			       const char *(*problem_of)(const json_t *),
-			       struct bide_error *reterr)
-{
-	json_t *v = NULL;
-	enum bide_rc rc = parse(d->name, what, text, &v, reterr);
-	const char *problem = NULL;
-
-	if (!rc && v)
-		problem = problem_of(v);
-	if (problem)
-		rc = refuse(reterr, d->name, problem);
-	json_decref(v);
-	return rc;
-}
-
-static enum bide_rc prepare(struct tool *t, struct bide_error *reterr)
+static enum bide_rc prepare(const struct entry *e, struct tool *t)
 {
 	const struct bide_tool *d = &t->def;
-	enum bide_rc rc = prepare_input(t, reterr);
+	enum bide_rc rc = prepare_input(e, t);
 
 	if (!rc)
-		rc = prepare_output(t, reterr);
+		rc = prepare_output(e, t);
 	if (!rc)
-		rc = check_json(d, "annotations", d->annotations,
-				annotations_problem, reterr);
+		rc = entry_check_json(e, "annotations", d->annotations,
+				      annotations_problem);
 	if (!rc)
-		rc = check_json(d, "icons", d->icons, icons_problem, reterr);
+		rc = entry_check_json(e, "icons", d->icons,
+				      entry_icons_problem);
 	return rc;
 }
 
-/* ---- the entry of tools/list ---- */
-
-static void add_string(struct buf *b, const char *name, const char *s)
-{
-	if (!s)
-		return;
-	buf_addf(b, ",\"%s\":", name);
-	jsontext_write_string(s, strlen(s), b);
-}
-
-/*
- * As the bytes it was given in, for clients show it and models read it: but a
- * line break becomes a space, since a message is one line on stdio and in an
- * event (basic/transports). In JSON text they stand between tokens only.
- */
-static void add_json(struct buf *b, const char *name, const char *text)
-{
-	size_t at;
-
-	if (!text)
-		return;
-	buf_addf(b, ",\"%s\":", name);
-	at = b->len;
-	buf_addstr(b, text);
-	if (b->failed)
-		return;
-	for (; at < b->len; at++)
-		if (b->data[at] == '\n' || b->data[at] == '\r')
-			b->data[at] = ' ';
-}
-
+/* The entry of tools/list. */
 static bool make_listing(struct tool *t)
 {
 	const struct bide_tool *d = &t->def;
@@ -340,13 +178,14 @@ static bool make_listing(struct tool *t)
 
 	buf_addstr(&b, "{\"name\":");
 	jsontext_write_string(d->name, strlen(d->name), &b);
-	add_string(&b, "title", d->title);
+	entry_add_string(&b, "title", d->title);
 	/* Optional in schema.ts, but readers of the field's suite need it. */
-	add_string(&b, "description", d->description ? d->description : "");
-	add_json(&b, "inputSchema", d->input_schema);
-	add_json(&b, "outputSchema", d->output_schema);
-	add_json(&b, "annotations", d->annotations);
-	add_json(&b, "icons", d->icons);
+	entry_add_string(&b, "description",
+			 d->description ? d->description : "");
+	entry_add_json(&b, "inputSchema", d->input_schema);
+	entry_add_json(&b, "outputSchema", d->output_schema);
+	entry_add_json(&b, "annotations", d->annotations);
+	entry_add_json(&b, "icons", d->icons);
 	buf_addc(&b, '}');
 	t->listing = buf_take(&b, &t->listing_len);
 	return t->listing != NULL;
@@ -354,38 +193,20 @@ static bool make_listing(struct tool *t)
 
 /* ---- making one ---- */
 
-static bool own(const char **s, const char *absent)
-{
-	char *copy = NULL;
-
-	if (!*s)
-		*s = absent;
-	if (!*s)
-		return true;
-	copy = strdup(*s);
-	*s = copy;
-	return copy != NULL;
-}
-
 /* Every string becomes ours or, on a failure, NULL. */
 static bool own_strings(struct bide_tool *d)
 {
-	bool ok = own(&d->name, NULL);
+	bool ok = entry_own(&d->name, NULL);
 
-	ok = own(&d->title, NULL) && ok;
-	ok = own(&d->description, NULL) && ok;
-	ok = own(&d->version, "") && ok;
-	ok = own(&d->input_schema, NO_ARGUMENTS) && ok;
-	ok = own(&d->output_schema, NULL) && ok;
-	ok = own(&d->annotations, NULL) && ok;
-	ok = own(&d->icons, NULL) && ok;
+	ok = entry_own(&d->title, NULL) && ok;
+	ok = entry_own(&d->description, NULL) && ok;
+	ok = entry_own(&d->version, "") && ok;
+	ok = entry_own(&d->input_schema, NO_ARGUMENTS) && ok;
+	ok = entry_own(&d->output_schema, NULL) && ok;
+	ok = entry_own(&d->annotations, NULL) && ok;
+	ok = entry_own(&d->icons, NULL) && ok;
 	d->size = sizeof(*d);
 	return ok;
-}
-
-static void drop(const char *s)
-{
-	free((char *)s);
 }
 
 void tool_free(struct tool *t)
@@ -396,14 +217,14 @@ void tool_free(struct tool *t)
 	json_schema_free(t->output);
 	free(t->listing);
 	free(t->secret);
-	drop(t->def.name);
-	drop(t->def.title);
-	drop(t->def.description);
-	drop(t->def.version);
-	drop(t->def.input_schema);
-	drop(t->def.output_schema);
-	drop(t->def.annotations);
-	drop(t->def.icons);
+	entry_drop(t->def.name);
+	entry_drop(t->def.title);
+	entry_drop(t->def.description);
+	entry_drop(t->def.version);
+	entry_drop(t->def.input_schema);
+	entry_drop(t->def.output_schema);
+	entry_drop(t->def.annotations);
+	entry_drop(t->def.icons);
 	free(t);
 }
 
@@ -425,38 +246,41 @@ static struct target target_of(const struct tool *t)
 	};
 }
 
-static enum bide_rc build(struct tool *t, struct bide_error *reterr)
+static enum bide_rc build(const struct entry *e, struct tool *t)
 {
 	enum bide_rc rc;
 
 	if (!own_strings(&t->def))
-		return error_set(reterr, BIDE_NOMEM, "out of memory");
-	rc = prepare(t, reterr);
+		return entry_nomem(e);
+	rc = prepare(e, t);
 	t->target = target_of(t);
 	if (!rc && !make_listing(t))
-		rc = error_set(reterr, BIDE_NOMEM, "out of memory");
+		rc = entry_nomem(e);
 	return rc;
 }
 
 enum bide_rc tool_new(const struct bide_tool *def, bool builtin,
 		      struct tool **ret, struct bide_error *reterr)
 {
+	struct entry e = {"tool", NULL, reterr};
 	struct bide_tool d = {0};
 	struct tool *t = NULL;
-	enum bide_rc rc = take_def(def, &d, reterr);
+	enum bide_rc rc = entry_take(&e, def, offsetof(struct bide_tool, mode),
+				     &d, sizeof(d));
 
+	e.name = d.name;
 	if (!rc)
-		rc = check_name(d.name, reterr);
+		rc = entry_check_name(&e);
 	if (!rc)
-		rc = check_settings(&d, builtin, reterr);
+		rc = check_settings(&e, &d, builtin);
 	if (rc)
 		return rc;
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return error_set(reterr, BIDE_NOMEM, "out of memory");
+		return entry_nomem(&e);
 	t->def = d;
 	t->builtin = builtin;
-	rc = build(t, reterr);
+	rc = build(&e, t);
 	if (rc)
 		tool_free(t);
 	else

@@ -11,6 +11,19 @@
  */
 enum target_kind { TARGET_TOOL = 1, TARGET_PROMPT, TARGET_RESOURCE };
 
+static inline const char *target_kind_name(enum target_kind kind)
+{
+	switch (kind) {
+	case TARGET_TOOL:
+		return "tool";
+	case TARGET_PROMPT:
+		return "prompt";
+	case TARGET_RESOURCE:
+		return "resource";
+	}
+	return "?";
+}
+
 struct target {
 	enum target_kind kind;
 	const char *name;      /* a resource's: its URI or URI template */

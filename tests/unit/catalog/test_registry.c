@@ -267,7 +267,7 @@ static void test_builtin__is_listed_last(void **state)
 
 /* Appends the names of one page to @names; the next cursor. */
 static void one_page(const struct registry *r, const char *cursor,
-		     json_t *names, char next[32])
+		     json_t *names, char next[REGISTRY_CURSOR_BYTES])
 {
 	struct buf b = {0};
 	json_t *page = NULL;
@@ -275,7 +275,7 @@ static void one_page(const struct registry *r, const char *cursor,
 	size_t i;
 
 	buf_addc(&b, '[');
-	assert_int_equal(registry_list_tools(r, cursor, &b, next), BIDE_OK);
+	assert_int_equal(registry_page(r, REGISTRY_TOOLS, "", cursor, &b, next), BIDE_OK);
 	buf_addc(&b, ']');
 	assert_int_equal(jsontext_parse(b.data, b.len, &page, NULL), BIDE_OK);
 	assert_true(json_array_size(page) <= LIMIT_PAGE_ITEMS);
@@ -291,8 +291,8 @@ static void test_pages__cover_all_once_in_order(void **state)
 				     LIMIT_PAGE_ITEMS + 1,
 				     3 * LIMIT_PAGE_ITEMS};
 	char name[32];
-	char cursor[32];
-	char next[32];
+	char cursor[REGISTRY_CURSOR_BYTES];
+	char next[REGISTRY_CURSOR_BYTES];
 	int have = 0;
 
 	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
@@ -328,7 +328,7 @@ static void test_cursor__of_another_make_is_refused(void **state)
 					  "-000000f00000000",
 					  "12345678123456781"};
 	struct buf b = {0};
-	char next[32] = "kept";
+	char next[REGISTRY_CURSOR_BYTES] = "kept";
 	char name[32];
 
 	for (int i = 0; i < 150; i++) {
@@ -336,13 +336,13 @@ static void test_cursor__of_another_make_is_refused(void **state)
 		assert_int_equal(add(*state, name), BIDE_OK);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(registry_list_tools(*state, bad[i], &b, next),
+		assert_int_equal(registry_page(*state, REGISTRY_TOOLS, "", bad[i], &b, next),
 				 BIDE_INVALID);
 	assert_int_equal(b.len, 0);
 	assert_string_equal(next, "kept");
-	assert_int_equal(registry_list_tools(*state, NULL, &b, next), BIDE_OK);
+	assert_int_equal(registry_page(*state, REGISTRY_TOOLS, "", NULL, &b, next), BIDE_OK);
 	next[3] = next[3] == '0' ? '1' : '0';
-	assert_int_equal(registry_list_tools(*state, next, &b, name),
+	assert_int_equal(registry_page(*state, REGISTRY_TOOLS, "", next, &b, next),
 			 BIDE_INVALID);
 	buf_fini(&b);
 }
