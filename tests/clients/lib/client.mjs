@@ -23,8 +23,9 @@ class Wire {
 	requests = [];
 	#turn = 0;
 
-	constructor(urls) {
+	constructor(urls, rewrite) {
 		this.urls = urls;
+		this.rewrite = rewrite;
 	}
 
 	fetch = async (_url, init) => {
@@ -35,10 +36,18 @@ class Wire {
 		const response = await fetch(to, init);
 		one.status = response.status;
 		one.type = response.headers.get("content-type");
-		if (one.type === "application/json")
-			one.reply = await response.clone().json();
-		return response;
+		if (one.type !== "application/json")
+			return response;
+		one.reply = await response.json();
+		return new Response(JSON.stringify(this.rewrite(one.reply, one.body)),
+			response);
 	};
+
+	// Begins anew, with the first of its urls.
+	reset() {
+		this.requests = [];
+		this.#turn = 0;
+	}
 
 	// The requests of one method.
 	of(method) {
@@ -51,11 +60,13 @@ class Wire {
  *   can:     its capabilities; EVERYTHING unless said
  *   answers: {"elicitation/create": fn, ...}; fn gets the request's params
  *   headers: of every request
+ *   rewrite: what to make of a reply, for what no server of ours would say
  *   and the options of the client's own constructor
  */
 export async function connect(servers, how = {}) {
-	const { can = EVERYTHING, answers = {}, headers, ...options } = how;
-	const wire = new Wire([servers].flat().map((one) => one.url));
+	const { can = EVERYTHING, answers = {}, headers,
+		rewrite = (reply) => reply, ...options } = how;
+	const wire = new Wire([servers].flat().map((one) => one.url), rewrite);
 	const client = new Client({ name: "bide-clients", version: "1" }, {
 		capabilities: can,
 		versionNegotiation: { mode: { pin: REVISION } },
@@ -70,7 +81,7 @@ export async function connect(servers, how = {}) {
 	await client.connect(new StreamableHTTPClientTransport(wire.urls[0],
 		{ fetch: wire.fetch, requestInit: { headers } }));
 	assert.equal(client.getNegotiatedProtocolVersion(), REVISION);
-	wire.requests.length = 0;
+	wire.reset();
 	after(() => client.close());
 	return { client, wire, asked };
 }

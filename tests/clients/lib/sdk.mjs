@@ -11,6 +11,7 @@ export const sdkVersion =
 	JSON.parse(readFileSync(join(at, "package.json"), "utf8")).version;
 export const {
 	Client,
+	DEFAULT_REQUEST_TIMEOUT_MSEC,
 	MissingRequiredClientCapabilityError,
 	ProtocolError,
 	ResourceNotFoundError,
