@@ -23,7 +23,9 @@ enum bide_role { BIDE_USER = 0, BIDE_ASSISTANT };
  */
 BIDE_API enum bide_rc bide_text(struct bide_call *call, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same, and the result has isError: something the model can act on. */
+/* The same, and the result has isError: something the model can act on. A
+ * prompt or a resource has no such result: there the call ends with a JSON-RPC
+ * error -32603 of this text, and BIDE_FAILED is returned: return it. */
 BIDE_API enum bide_rc bide_error_text(struct bide_call *call, const char *fmt,
 				      ...)
 	__attribute__((format(printf, 2, 3)));
@@ -58,10 +60,11 @@ BIDE_API enum bide_rc bide_cache(struct bide_call *call, int64_t ms,
 BIDE_API enum bide_rc bide_structured(struct bide_call *call, json_t *value);
 BIDE_API enum bide_rc bide_set_is_error(struct bide_call *call);
 /* Annotations of the content added last (server/resources, "Annotations"):
- * an object, stolen. BIDE_MISUSE: there is none. */
+ * an object, stolen. BIDE_MISUSE: there is none, or it has some, or it is a
+ * resource's contents. BIDE_INVALID: they are not as the schema has them. */
 BIDE_API enum bide_rc bide_annotate(struct bide_call *call,
 				    json_t *annotations);
-/* Any content block as the schema has it; stolen. */
+/* Any content block as the schema has it; stolen. A resource: any contents. */
 BIDE_API enum bide_rc bide_add_content(struct bide_call *call, json_t *block);
 /**
  * bide_fail - end with a JSON-RPC error instead of a result.

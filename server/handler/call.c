@@ -188,6 +188,11 @@ const char *bide_task_id(const struct bide_call *call)
 	return call->task_id;
 }
 
+const char *bide_uri(const struct bide_call *call)
+{
+	return call->uri;
+}
+
 const char *bide_chain_id(const struct bide_call *call)
 {
 	return call->chain_id;

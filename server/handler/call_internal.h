@@ -51,6 +51,7 @@ struct bide_call {
 	const char *principal;
 	const char *chain_id;
 	const char *task_id; /* NULL: ephemeral */
+	const char *uri;     /* that is read; NULL: no resource is */
 	int64_t epoch;
 	int64_t default_deadline_ms;
 	bool reenter;
@@ -75,6 +76,10 @@ struct bide_call {
 	const char *step_id;   /* of the open step; NULL until asked for */
 	struct buf out;        /* {"content":[ and the blocks so far */
 	size_t blocks;
+	enum bide_role role; /* of a prompt's next message */
+	bool annotated;      /* the last block is */
+	int64_t cache_ms;    /* of a resource, both */
+	enum bide_scope scope;
 	bool is_error;
 	json_t *structured;
 	struct buf failure; /* bide_fail(): the error object */
@@ -99,6 +104,10 @@ struct bide_call {
 	/* last: it is not zeroed */
 	_Alignas(16) char first_room[CALL_ROOM_BYTES];
 };
+
+/* Whose handler it is, for the log: log_error(.., CALL_WHO, call_who(c)). */
+#define CALL_WHO    "kind=%s name=%s"
+#define call_who(c) target_kind_name((c)->target->kind), (c)->target->name
 
 /* ---- call.c ---- */
 /* Lives as long as the call. NULL: no memory. */
@@ -171,11 +180,13 @@ bool sampling_content_fits(const json_t *block, const char **why);
 unsigned sampling_needs(const json_t *params);
 
 /* ---- result.c ---- */
-/* The CallToolResult into ret->text, or the error that it turned out to be. */
+/* The result into ret->text, or the error that it turned out to be. */
 void result_finish(struct bide_call *c, struct run_result *ret);
 /* {"code":..,"message":..} */
 void result_error(struct run_result *ret, int code, const char *message);
 
 /* ---- content.c ---- */
 void content_reset(struct bide_call *c);
+/* What all content stands in, to its "[". */
+void content_open(struct bide_call *c);
 #endif

@@ -4,6 +4,7 @@
 #include "server/base/limits.h"
 #include "server/base/log.h"
 #include "server/base/utf8.h"
+#include "server/catalog/entry.h"
 #include "server/handler/call_internal.h"
 #include "server/security/keyring.h"
 #include <stdio.h>
@@ -15,6 +16,8 @@
  * the text that leaves. server/tools "Tool Result".
  */
 
+#define IN(kind)   (1U << (unsigned)(kind))
+#define BLOCKS     (IN(TARGET_TOOL) | IN(TARGET_PROMPT))
 #define TEXT_BYTES 512 /* formatted without an allocation */
 
 void content_reset(struct bide_call *c)
@@ -23,29 +26,88 @@ void content_reset(struct bide_call *c)
 	buf_fini(&c->failure);
 	buf_init(&c->out, LIMIT_RESULT_BYTES);
 	c->blocks = 0;
+	c->role = BIDE_USER;
+	c->annotated = false;
 	c->is_error = false;
 	json_decref(c->structured);
 	c->structured = NULL;
+	if (c->target->kind == TARGET_RESOURCE) {
+		c->cache_ms = target_resource(c->target)->def.cache_ms;
+		c->scope = target_resource(c->target)->def.scope;
+	}
 }
 
+static void open_messages(struct bide_call *c)
+{
+	const char *about = target_prompt(c->target)->def.description;
+
+	buf_addc(&c->out, '{');
+	if (about) {
+		buf_addstr(&c->out, "\"description\":");
+		jsontext_write_string(about, strlen(about), &c->out);
+		buf_addc(&c->out, ',');
+	}
+	buf_addstr(&c->out, "\"messages\":[");
+}
+
+void content_open(struct bide_call *c)
+{
+	switch (c->target->kind) {
+	case TARGET_TOOL:
+		buf_addstr(&c->out, "{\"content\":[");
+		return;
+	case TARGET_PROMPT:
+		open_messages(c);
+		return;
+	case TARGET_RESOURCE:
+		buf_addstr(&c->out, "{\"contents\":[");
+		return;
+	}
+}
+
+/* A prompt has a message for each block (server/prompts "PromptMessage"). */
 static void begin(struct bide_call *c, const char *opening)
 {
 	if (!c->out.len)
-		buf_addstr(&c->out, "{\"content\":[");
+		content_open(c);
 	else if (c->blocks)
 		buf_addc(&c->out, ',');
 	c->blocks++;
+	c->annotated = false;
+	if (c->target->kind == TARGET_PROMPT)
+		buf_addf(&c->out, "{\"role\":\"%s\",\"content\":",
+			 c->role == BIDE_ASSISTANT ? "assistant" : "user");
 	buf_addstr(&c->out, opening);
 }
 
-/* The end of each function here: what was written fits, or sticks. */
-static enum bide_rc end(struct bide_call *c)
+/* What was written fits, or sticks. */
+static enum bide_rc fits(struct bide_call *c)
 {
 	if (!c->out.failed)
 		return BIDE_OK;
 	return call_fail(c, BIDE_LIMIT,
 			 "the result is over %d bytes (LIMIT_RESULT_BYTES)",
 			 LIMIT_RESULT_BYTES);
+}
+
+static enum bide_rc end(struct bide_call *c, const char *closing)
+{
+	buf_addstr(&c->out, closing);
+	if (c->target->kind == TARGET_PROMPT)
+		buf_addc(&c->out, '}');
+	return fits(c);
+}
+
+/* BIDE_OK in a handler of these kinds. */
+static enum bide_rc only_in(struct bide_call *c, unsigned kinds,
+			    const char *what)
+{
+	enum bide_rc rc = call_stuck(c);
+
+	if (rc || (kinds & IN(c->target->kind)))
+		return rc;
+	return call_fail(c, BIDE_MISUSE, "%s in a %s", what,
+			 target_kind_name(c->target->kind));
 }
 
 static enum bide_rc bad_text(struct bide_call *c, const char *what)
@@ -70,17 +132,79 @@ static enum bide_rc member(struct bide_call *c, const char *name,
 	return BIDE_OK;
 }
 
+static enum bide_rc need(struct bide_call *c, const void *value,
+			 const char *what)
+{
+	enum bide_rc rc = call_stuck(c);
+
+	if (rc || value)
+		return rc;
+	return call_fail(c, BIDE_INVALID, "%s is missing", what);
+}
+
+/* {"uri":..,"mimeType":.. of what is read, or the same embedded in a block; the
+ * rest is to come. */
+static enum bide_rc begin_resource(struct bide_call *c, const char *uri,
+				   const char *mime)
+{
+	bool read = c->target->kind == TARGET_RESOURCE;
+	enum bide_rc rc;
+
+	if (read && !uri)
+		uri = c->uri;
+	if (read && !mime)
+		mime = c->target->mime_type;
+	rc = need(c, uri, "a resource's URI");
+	if (rc)
+		return rc;
+	if (!utf8_valid(uri, strlen(uri)))
+		return bad_text(c, "uri");
+	begin(c, read ? "{\"uri\":"
+		      : "{\"type\":\"resource\",\"resource\":{\"uri\":");
+	jsontext_write_string(uri, strlen(uri), &c->out);
+	return member(c, "mimeType", mime);
+}
+
+static enum bide_rc end_resource(struct bide_call *c)
+{
+	return end(c, c->target->kind == TARGET_RESOURCE ? "}" : "}}");
+}
+
+/* How a text is taken that a handler gave. */
+typedef enum bide_rc (*text_fn)(struct bide_call *c, const char *text,
+				size_t len);
+
 static enum bide_rc add_text(struct bide_call *c, const char *text, size_t len)
+{
+	enum bide_rc rc;
+
+	if (!utf8_valid(text, len))
+		return bad_text(c, "text");
+	if (c->target->kind != TARGET_RESOURCE) {
+		begin(c, "{\"type\":\"text\"");
+	} else {
+		rc = begin_resource(c, NULL, NULL);
+		if (rc)
+			return rc;
+	}
+	buf_addstr(&c->out, ",\"text\":");
+	jsontext_write_string(text, len, &c->out);
+	return end(c, "}");
+}
+
+/* Neither messages nor contents can say that something went wrong. */
+static enum bide_rc add_error(struct bide_call *c, const char *text, size_t len)
 {
 	if (!utf8_valid(text, len))
 		return bad_text(c, "text");
-	begin(c, "{\"type\":\"text\",\"text\":");
-	jsontext_write_string(text, len, &c->out);
-	buf_addc(&c->out, '}');
-	return end(c);
+	if (c->target->kind != TARGET_TOOL)
+		return bide_fail(c, -32603, text, NULL);
+	c->is_error = true;
+	return add_text(c, text, len);
 }
 
-static enum bide_rc add_format(struct bide_call *c, const char *fmt, va_list ap)
+static enum bide_rc add_format(struct bide_call *c, text_fn add,
+			       const char *fmt, va_list ap)
 {
 	char few[TEXT_BYTES];
 	char *many = NULL;
@@ -93,11 +217,11 @@ static enum bide_rc add_format(struct bide_call *c, const char *fmt, va_list ap)
 	if (n < 0) {
 		rc = call_fail(c, BIDE_INVALID, "text could not be formatted");
 	} else if ((size_t)n < sizeof(few)) {
-		rc = add_text(c, few, (size_t)n);
+		rc = add(c, few, (size_t)n);
 	} else if (vasprintf(&many, fmt, again) < 0) {
 		rc = call_nomem(c);
 	} else {
-		rc = add_text(c, many, (size_t)n);
+		rc = add(c, many, (size_t)n);
 		free(many);
 	}
 	va_end(again);
@@ -112,7 +236,7 @@ enum bide_rc bide_text(struct bide_call *call, const char *fmt, ...)
 	if (rc)
 		return rc;
 	va_start(ap, fmt);
-	rc = add_format(call, fmt, ap);
+	rc = add_format(call, add_text, fmt, ap);
 	va_end(ap);
 	return rc;
 }
@@ -124,30 +248,19 @@ enum bide_rc bide_error_text(struct bide_call *call, const char *fmt, ...)
 
 	if (rc)
 		return rc;
-	call->is_error = true;
 	va_start(ap, fmt);
-	rc = add_format(call, fmt, ap);
+	rc = add_format(call, add_error, fmt, ap);
 	va_end(ap);
 	return rc;
 }
 
 enum bide_rc bide_set_is_error(struct bide_call *call)
 {
-	enum bide_rc rc = call_stuck(call);
+	enum bide_rc rc = only_in(call, IN(TARGET_TOOL), "bide_set_is_error");
 
 	if (!rc)
 		call->is_error = true;
 	return rc;
-}
-
-static enum bide_rc need(struct bide_call *c, const void *value,
-			 const char *what)
-{
-	enum bide_rc rc = call_stuck(c);
-
-	if (rc || value)
-		return rc;
-	return call_fail(c, BIDE_INVALID, "%s is missing", what);
 }
 
 enum bide_rc bide_add_text(struct bide_call *call, const char *text)
@@ -167,7 +280,7 @@ static enum bide_rc bytes_member(struct bide_call *c, const char *name,
 	if (len > LIMIT_RESULT_BYTES)
 		c->out.failed = true;
 	if (c->out.failed)
-		return end(c);
+		return fits(c);
 	text = security_base64_encode(bytes, len);
 	if (!text)
 		return call_nomem(c);
@@ -179,8 +292,10 @@ static enum bide_rc bytes_member(struct bide_call *c, const char *name,
 static enum bide_rc add_media(struct bide_call *c, const char *opening,
 			      const void *bytes, size_t len, const char *mime)
 {
-	enum bide_rc rc = need(c, mime, "a MIME type");
+	enum bide_rc rc = only_in(c, BLOCKS, "an image or audio");
 
+	if (!rc)
+		rc = need(c, mime, "a MIME type");
 	if (!rc && len)
 		rc = need(c, bytes, "data");
 	if (rc)
@@ -188,8 +303,7 @@ static enum bide_rc add_media(struct bide_call *c, const char *opening,
 	begin(c, opening);
 	if (bytes_member(c, "data", bytes, len) || member(c, "mimeType", mime))
 		return c->stuck.rc;
-	buf_addc(&c->out, '}');
-	return end(c);
+	return end(c, "}");
 }
 
 enum bide_rc bide_add_image(struct bide_call *call, const void *bytes,
@@ -204,22 +318,6 @@ enum bide_rc bide_add_audio(struct bide_call *call, const void *bytes,
 	return add_media(call, "{\"type\":\"audio\"", bytes, len, mime_type);
 }
 
-/* {"type":"resource","resource":{"uri":..,"mimeType":.. ; the rest is to come
- */
-static enum bide_rc begin_resource(struct bide_call *c, const char *uri,
-				   const char *mime)
-{
-	enum bide_rc rc = need(c, uri, "a resource's URI");
-
-	if (rc)
-		return rc;
-	if (!utf8_valid(uri, strlen(uri)))
-		return bad_text(c, "uri");
-	begin(c, "{\"type\":\"resource\",\"resource\":{\"uri\":");
-	jsontext_write_string(uri, strlen(uri), &c->out);
-	return member(c, "mimeType", mime);
-}
-
 enum bide_rc bide_add_resource_text(struct bide_call *call, const char *uri,
 				    const char *mime_type, const char *text)
 {
@@ -228,8 +326,7 @@ enum bide_rc bide_add_resource_text(struct bide_call *call, const char *uri,
 	if (rc || (rc = begin_resource(call, uri, mime_type)) ||
 	    (rc = member(call, "text", text)))
 		return rc;
-	buf_addstr(&call->out, "}}");
-	return end(call);
+	return end_resource(call);
 }
 
 enum bide_rc bide_add_resource_blob(struct bide_call *call, const char *uri,
@@ -242,8 +339,7 @@ enum bide_rc bide_add_resource_blob(struct bide_call *call, const char *uri,
 	if (rc || (rc = begin_resource(call, uri, mime_type)) ||
 	    (rc = bytes_member(call, "blob", bytes, len)))
 		return rc;
-	buf_addstr(&call->out, "}}");
-	return end(call);
+	return end_resource(call);
 }
 
 enum bide_rc bide_add_resource_link(struct bide_call *call, const char *uri,
@@ -251,8 +347,10 @@ enum bide_rc bide_add_resource_link(struct bide_call *call, const char *uri,
 				    const char *description,
 				    const char *mime_type)
 {
-	enum bide_rc rc = need(call, uri, "a link's URI");
+	enum bide_rc rc = only_in(call, BLOCKS, "bide_add_resource_link");
 
+	if (!rc)
+		rc = need(call, uri, "a link's URI");
 	if (!rc)
 		rc = need(call, name, "a link's name");
 	if (rc)
@@ -263,8 +361,7 @@ enum bide_rc bide_add_resource_link(struct bide_call *call, const char *uri,
 	    member(call, "description", description) ||
 	    member(call, "mimeType", mime_type))
 		return call->stuck.rc;
-	buf_addc(&call->out, '}');
-	return end(call);
+	return end(call, "}");
 }
 
 /* Takes @value over; it sticks when it is no JSON that can leave. */
@@ -289,9 +386,26 @@ enum bide_rc bide_structured(struct bide_call *call, json_t *value)
 
 	if (rc)
 		return rc;
+	rc = only_in(call, IN(TARGET_TOOL), "bide_structured");
+	if (rc) {
+		json_decref(value);
+		return rc;
+	}
 	json_decref(call->structured);
 	call->structured = value;
 	return BIDE_OK;
+}
+
+/* schema.ts TextResourceContents, BlobResourceContents. */
+static bool contents_fit(const json_t *o, const char **why)
+{
+	if (!json_is_object(o) || !json_is_string(json_object_get(o, "uri"))) {
+		*why = "has no uri";
+		return false;
+	}
+	*why = "has no text or blob";
+	return json_is_string(json_object_get(o, "text")) ||
+	       json_is_string(json_object_get(o, "blob"));
 }
 
 enum bide_rc bide_add_content(struct bide_call *call, json_t *block)
@@ -301,10 +415,13 @@ enum bide_rc bide_add_content(struct bide_call *call, json_t *block)
 
 	if (rc)
 		return rc;
-	if (sampling_content_fits(block, &why)) {
+	if (call->target->kind == TARGET_RESOURCE
+		    ? contents_fit(block, &why)
+		    : sampling_content_fits(block, &why)) {
 		begin(call, "");
 		jsontext_write(block, &call->out);
-		rc = end(call);
+		call->annotated = json_object_get(block, "annotations");
+		rc = end(call, "");
 	} else {
 		rc = call_fail(call, BIDE_INVALID, "a content block %s", why);
 	}
@@ -312,43 +429,61 @@ enum bide_rc bide_add_content(struct bide_call *call, json_t *block)
 	return rc;
 }
 
-/* basic/index "Error Codes": -32020..-32099 are the specification's to give
- * out, and these two belong to earlier revisions. */
-static int allowed_code(int code)
+enum bide_rc bide_role(struct bide_call *call, enum bide_role role)
 {
-	if ((code <= -32020 && code >= -32099) || code == -32002 ||
-	    code == -32042)
-		return -32603;
-	return code;
+	enum bide_rc rc = only_in(call, IN(TARGET_PROMPT), "bide_role");
+
+	if (!rc)
+		call->role = role;
+	return rc;
 }
 
-enum bide_rc bide_fail(struct bide_call *call, int code, const char *message,
-		       json_t *data)
+enum bide_rc bide_cache(struct bide_call *call, int64_t ms,
+			enum bide_scope scope)
 {
-	struct buf *b = &call->failure;
+	enum bide_rc rc = only_in(call, IN(TARGET_RESOURCE), "bide_cache");
 
-	if (call->stuck.rc) {
-		json_decref(data);
-		return call->stuck.rc;
-	}
-	if (!message || !utf8_valid(message, strlen(message)))
-		message = "Internal error";
-	buf_init(b, LIMIT_RESULT_BYTES);
-	buf_addf(b, "{\"code\":%d,\"message\":", allowed_code(code));
-	jsontext_write_string(message, strlen(message), b);
-	if (data && !jsontext_check(data, NULL)) {
-		buf_addstr(b, ",\"data\":");
-		jsontext_write(data, b);
-	} else if (data) {
-		log_warn("handler.error_data_dropped", "tool=%s",
-			 call->target->name);
-	}
-	buf_addc(b, '}');
-	json_decref(data);
-	if (b->failed)
-		return call_fail(call, BIDE_LIMIT,
-				 "the error is over %d bytes "
-				 "(LIMIT_RESULT_BYTES)",
-				 LIMIT_RESULT_BYTES);
-	return call_fail(call, BIDE_FAILED, "bide_fail");
+	if (rc)
+		return rc;
+	/* utilities/caching: "MUST provide a ttlMs value that is >= 0". */
+	if (ms < 0)
+		return call_fail(call, BIDE_INVALID,
+				 "a time to keep is negative");
+	call->cache_ms = ms;
+	call->scope = scope;
+	return BIDE_OK;
+}
+
+/* Opens the last block again: all of them end in "}", a message in one more. */
+static enum bide_rc annotate(struct bide_call *c, const json_t *annotations)
+{
+	const char *closing = c->target->kind == TARGET_PROMPT ? "}}" : "}";
+	const char *why;
+
+	if (!c->blocks || c->annotated)
+		return call_fail(c, BIDE_MISUSE,
+				 "bide_annotate without content that is not "
+				 "annotated yet");
+	why = entry_annotations_problem(annotations);
+	if (why)
+		return call_fail(c, BIDE_INVALID, "%s", why);
+	c->out.len -= strlen(closing);
+	buf_addstr(&c->out, ",\"annotations\":");
+	jsontext_write(annotations, &c->out);
+	buf_addstr(&c->out, closing);
+	c->annotated = true;
+	return fits(c);
+}
+
+enum bide_rc bide_annotate(struct bide_call *call, json_t *annotations)
+{
+	enum bide_rc rc = check_value(call, annotations, "annotations");
+
+	if (rc)
+		return rc;
+	rc = only_in(call, BLOCKS, "bide_annotate");
+	if (!rc)
+		rc = annotate(call, annotations);
+	json_decref(annotations);
+	return rc;
 }

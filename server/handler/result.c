@@ -28,8 +28,8 @@ static bool output_fits(struct bide_call *c, struct run_result *ret)
 	if (!c->target->output || (!c->structured && c->is_error))
 		return true;
 	if (!c->structured) {
-		log_error("handler.no_structured_content", "tool=%s",
-			  c->target->name);
+		log_error("handler.no_structured_content", CALL_WHO,
+			  call_who(c));
 		result_error(ret, INTERNAL,
 			     "The tool gave no structured content");
 		return false;
@@ -38,7 +38,7 @@ static bool output_fits(struct bide_call *c, struct run_result *ret)
 				  PROBLEMS, &n))
 		return true;
 	json_schema_explain_as("structuredContent", problems, n, &why);
-	log_error("handler.output_schema", "tool=%s why=%s", c->target->name,
+	log_error("handler.output_schema", CALL_WHO " why=%s", call_who(c),
 		  why.data ? why.data : "");
 	buf_fini(&why);
 	result_error(ret, INTERNAL,
@@ -63,7 +63,7 @@ static void repeat_structured(struct bide_call *c)
 static void write_result(struct bide_call *c)
 {
 	if (!c->out.len)
-		buf_addstr(&c->out, "{\"content\":[");
+		content_open(c);
 	if (c->structured && !c->blocks)
 		repeat_structured(c);
 	buf_addc(&c->out, ']');
@@ -76,17 +76,27 @@ static void write_result(struct bide_call *c)
 	buf_addc(&c->out, '}');
 }
 
+/* server/resources "Error Handling": empty contents could mean that there is no
+ * such thing, so they are never sent. */
+static bool has_contents(struct bide_call *c, struct run_result *ret)
+{
+	if (c->target->kind != TARGET_RESOURCE || c->blocks)
+		return true;
+	log_error("handler.no_contents", CALL_WHO, call_who(c));
+	result_error(ret, INTERNAL, "The resource gave no contents");
+	return false;
+}
+
 void result_finish(struct bide_call *c, struct run_result *ret)
 {
-	if (!output_fits(c, ret))
+	if (!output_fits(c, ret) || !has_contents(c, ret))
 		return;
 	write_result(c);
 	if (c->out.failed) {
-		log_error("handler.result_too_large", "tool=%s limit=%d",
-			  c->target->name, LIMIT_RESULT_BYTES);
+		log_error("handler.result_too_large", CALL_WHO " limit=%d",
+			  call_who(c), LIMIT_RESULT_BYTES);
 		result_error(ret, INTERNAL,
-			     "The tool's result is too large "
-			     "(LIMIT_RESULT_BYTES)");
+			     "The result is too large (LIMIT_RESULT_BYTES)");
 		return;
 	}
 	buf_fini(&ret->text);
@@ -94,4 +104,6 @@ void result_finish(struct bide_call *c, struct run_result *ret)
 	c->out = (struct buf){0};
 	ret->left = RUN_COMPLETE;
 	ret->is_error = c->is_error;
+	ret->cache_ms = c->cache_ms;
+	ret->scope = c->scope;
 }

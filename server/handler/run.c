@@ -36,7 +36,10 @@ static bool copy_strings(struct bide_call *c, const struct run_options *opt)
 	c->epoch = opt->epoch;
 	if (opt->task_id)
 		c->task_id = call_strdup(c, opt->task_id);
-	return c->principal && c->chain_id && (!opt->task_id || c->task_id);
+	if (opt->uri)
+		c->uri = call_strdup(c, opt->uri);
+	return c->principal && c->chain_id && (!opt->task_id || c->task_id) &&
+	       (!opt->uri || c->uri);
 }
 
 struct bide_call *run_new(const struct run_options *opt)
@@ -127,7 +130,7 @@ static void leave_error(struct bide_call *c, enum bide_rc rc,
 	const char *text = c->stuck.rc == rc ? c->stuck.text : "";
 	bool may_say = rc == BIDE_INVALID || rc == BIDE_LIMIT;
 
-	log_error("handler.failed", "tool=%s rc=%s text=%s", c->target->name,
+	log_error("handler.failed", CALL_WHO " rc=%s text=%s", call_who(c),
 		  error_rc_name(rc), text);
 	result_error(ret, INTERNAL, may_say && *text ? text : "Internal error");
 }
@@ -135,7 +138,7 @@ static void leave_error(struct bide_call *c, enum bide_rc rc,
 static void leave_bug(struct bide_call *c, const char *what,
 		      struct run_result *ret)
 {
-	log_error("handler.bug", "tool=%s what=%s", c->target->name, what);
+	log_error("handler.bug", CALL_WHO " what=%s", call_who(c), what);
 	result_error(ret, INTERNAL, "Internal error");
 }
 
@@ -181,15 +184,14 @@ static void leave_incapable(struct bide_call *c, struct run_result *ret)
 static void leave_finished(struct bide_call *c, struct run_result *ret)
 {
 	if (c->open_step)
-		log_warn("handler.step_not_committed", "tool=%s step=%s",
-			 c->target->name, c->open_step);
+		log_warn("handler.step_not_committed", CALL_WHO " step=%s",
+			 call_who(c), c->open_step);
 	for (size_t i = 0; i < c->n_questions; i++) {
 		const struct run_question *q = &c->questions[i];
 
 		if (q->state == RUN_Q_NEW && q->asked_now && !q->refused)
 			log_warn("handler.question_not_awaited",
-				 "tool=%s question=%s", c->target->name,
-				 q->key);
+				 CALL_WHO " question=%s", call_who(c), q->key);
 	}
 	result_finish(c, ret);
 }
@@ -275,7 +277,7 @@ static void complain(const struct bide_call *c, const char *what,
 		     const struct buf *first, const struct buf *second)
 {
 	log_warn("handler.reenter_differs",
-		 "tool=%s what=%s first=%s second=%s", c->target->name, what,
+		 CALL_WHO " what=%s first=%s second=%s", call_who(c), what,
 		 first->data ? first->data : "",
 		 second->data ? second->data : "");
 }

@@ -76,6 +76,10 @@ struct bide_call *run_new(const struct run_options *opt); /* NULL: no memory */
 void run_free(struct bide_call *c);
 void *run_backend_data(const struct bide_call *c);
 
+/* What a client is told of a resource that is not there, be it by us or by a
+ * handler (server/resources "Error Handling"): -32602, its URI in the data. */
+#define RUN_NOT_FOUND "Resource not found"
+
 /* How a handler left. */
 enum run_left {
 	RUN_COMPLETE,    /* the members of a CallToolResult, GetPromptResult or

@@ -278,7 +278,7 @@ enum bide_rc bide_persist(struct bide_call *call)
 		return BIDE_OK;
 	if (call->target->mode == BIDE_EPHEMERAL)
 		return call_fail(call, BIDE_MISUSE,
-				 "bide_persist in a tool of BIDE_EPHEMERAL; "
-				 "its mode must be BIDE_EITHER");
+				 "bide_persist in what is no tool of "
+				 "BIDE_EITHER");
 	return call_leave(call, RUN_PERSISTS);
 }

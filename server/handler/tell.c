@@ -123,8 +123,8 @@ void bide_log(struct bide_call *call, enum bide_log_level level,
 			call->backend->log(call, n, logger, text.data);
 		else
 			log_warn("handler.log_dropped",
-				 "tool=%s why=invalid_or_too_large",
-				 call->target->name);
+				 CALL_WHO " why=invalid_or_too_large",
+				 call_who(call));
 	}
 	buf_fini(&text);
 	json_decref(data);

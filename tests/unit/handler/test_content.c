@@ -5,21 +5,13 @@
 /* Enters @fn once; the result's text must be @expected. */
 static void gives(bide_handler_fn fn, const char *expected)
 {
-	struct fake *f = fake_of(fn);
-
-	assert_int_equal(fake_enter(f), RUN_COMPLETE);
-	assert_string_equal(fake_text(f), expected);
-	fake_free(f);
+	fake_gives(fake_of(fn), RUN_COMPLETE, expected);
 }
 
 /* The same; it must end with a JSON-RPC error. */
 static void fails(bide_handler_fn fn, const char *expected)
 {
-	struct fake *f = fake_of(fn);
-
-	assert_int_equal(fake_enter(f), RUN_ERROR);
-	assert_string_equal(fake_text(f), expected);
-	fake_free(f);
+	fake_gives(fake_of(fn), RUN_ERROR, expected);
 }
 
 static enum bide_rc says_hello(struct bide_call *call, void *user)
@@ -202,7 +194,7 @@ static void test_result__ceiling_is_named(void **state)
 	      "{\"code\":-32603,\"message\":\"the result is over 4194304 bytes "
 	      "(LIMIT_RESULT_BYTES)\"}");
 	fails(structures_too_much,
-	      "{\"code\":-32603,\"message\":\"The tool's result is too large "
+	      "{\"code\":-32603,\"message\":\"The result is too large "
 	      "(LIMIT_RESULT_BYTES)\"}");
 }
 
@@ -345,6 +337,78 @@ static void test_content__of_an_earlier_entry_is_gone(void **state)
 	fake_free(f);
 }
 
+/* ---- annotations ---- */
+static json_t *for_user(void)
+{
+	return json_pack("{s:[s],s:f}", "audience", "user", "priority", 0.5);
+}
+
+static enum bide_rc annotates(struct bide_call *call, void *user)
+{
+	(void)user;
+	bide_text(call, "a");
+	bide_annotate(call, for_user());
+	bide_text(call, "b");
+	bide_add_resource_text(call, "test://a", NULL, "c");
+	return bide_annotate(call, for_user());
+}
+
+static void test_annotations__are_those_of_the_content_before(void **state)
+{
+#define FOR_USER ",\"annotations\":{\"audience\":[\"user\"],\"priority\":0.5}}"
+	(void)state;
+	gives(annotates,
+	      "{\"content\":[{\"type\":\"text\",\"text\":\"a\"" FOR_USER
+	      ",{\"type\":\"text\",\"text\":\"b\"},"
+	      "{\"type\":\"resource\",\"resource\":{\"uri\":\"test://a\","
+	      "\"text\":\"c\"}" FOR_USER "]}");
+}
+
+static enum bide_rc annotates_nothing(struct bide_call *call, void *user)
+{
+	(void)user;
+	return bide_annotate(call, for_user());
+}
+
+static enum bide_rc annotates_twice(struct bide_call *call, void *user)
+{
+	bide_text(call, "a");
+	bide_annotate(call, for_user());
+	return annotates_nothing(call, user);
+}
+
+static enum bide_rc annotates_a_block(struct bide_call *call, void *user)
+{
+	bide_add_content(call,
+			 json_pack("{s:s,s:s,s:o}", "type", "text", "text",
+				   "own", "annotations", for_user()));
+	return annotates_nothing(call, user);
+}
+
+static enum bide_rc annotates_wrongly(struct bide_call *call, void *user)
+{
+	(void)user;
+	bide_text(call, "a");
+	return bide_annotate(call, json_pack("{s:[s]}", "audience", "nobody"));
+}
+
+static void test_annotations__that_do_not_do(void **state)
+{
+	static const bide_handler_fn misused[] = {
+		annotates_nothing, annotates_twice, annotates_a_block};
+	struct fake *f;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(misused) / sizeof(misused[0]); i++)
+		fails(misused[i],
+		      "{\"code\":-32603,\"message\":\"Internal error\"}");
+	f = fake_of(annotates_wrongly);
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_non_null(strstr(fake_text(f), "audience"));
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +427,9 @@ int main(void)
 		cmocka_unit_test(test_fail__gives_the_error_object),
 		cmocka_unit_test(test_fail__keeps_out_what_cannot_leave),
 		cmocka_unit_test(test_content__of_an_earlier_entry_is_gone),
+		cmocka_unit_test(
+			test_annotations__are_those_of_the_content_before),
+		cmocka_unit_test(test_annotations__that_do_not_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

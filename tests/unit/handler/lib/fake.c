@@ -63,10 +63,9 @@ static const struct run_backend backend = {
 	.draining = be_draining,
 };
 
-struct fake *fake_new(struct bide_tool def)
+static struct fake *start(void)
 {
 	struct fake *f = calloc(1, sizeof(*f));
-	struct bide_error e = {0};
 
 	log_set_level(LOG_NONE);
 	f->registry = registry_new();
@@ -74,22 +73,82 @@ struct fake *fake_new(struct bide_tool def)
 	f->steps = json_array();
 	f->progress = json_array();
 	f->logs = json_array();
-	def.size = sizeof(def);
-	def.name = "tool";
-	def.user = f;
-	if (registry_add_tool(f->registry, &def, false, &e))
-		fail_msg("%s", e.text);
 	f->caller = (struct caller){CALLER_2026_07_28, CAN_ALL, "c/1", ""};
 	f->opt = (struct run_options){
-		.target = &registry_tool(f->registry, "tool")->target,
 		.backend = &backend,
 		.backend_data = f,
 		.principal = "alice",
 		.chain_id = "chain-1",
 		.caller = &f->caller,
 	};
+	return f;
+}
+
+static struct fake *ready(struct fake *f, enum bide_rc rc,
+			  const struct bide_error *e)
+{
+	if (rc)
+		fail_msg("%s", e->text);
 	fake_call(f);
 	return f;
+}
+
+struct fake *fake_new(struct bide_tool def)
+{
+	struct fake *f = start();
+	struct bide_error e = {0};
+	enum bide_rc rc;
+
+	def.size = sizeof(def);
+	def.name = "tool";
+	def.user = f;
+	rc = registry_add_tool(f->registry, &def, false, &e);
+	if (!rc)
+		f->opt.target = &registry_tool(f->registry, "tool")->target;
+	return ready(f, rc, &e);
+}
+
+struct fake *fake_prompt(bide_handler_fn fn, const char *description)
+{
+	struct fake *f = start();
+	struct bide_error e = {0};
+	struct bide_prompt def = {BIDE_PROMPT, .name = "prompt",
+				  .description = description, .handler = fn,
+				  .user = f};
+	enum bide_rc rc = registry_add_prompt(f->registry, &def, &e);
+
+	if (!rc)
+		f->opt.target = &registry_prompt(f->registry, "prompt")->target;
+	return ready(f, rc, &e);
+}
+
+struct fake *fake_resource(bide_handler_fn fn)
+{
+	struct fake *f = start();
+	struct bide_error e = {0};
+	struct bide_resource def = {BIDE_RESOURCE,    .uri = "test://r",
+				    .name = "r",      .mime_type = "text/plain",
+				    .handler = fn,    .user = f,
+				    .cache_ms = 5000, .scope = BIDE_PUBLIC};
+	enum bide_rc rc = registry_add_resource(f->registry, &def, false, &e);
+	const struct resource *r;
+	json_t *vars = NULL;
+
+	if (!rc) {
+		r = registry_resource(f->registry, "test://r", &vars);
+		assert_non_null(r);
+		json_decref(vars);
+		f->opt.target = &r->target;
+		f->opt.uri = "test://r";
+	}
+	return ready(f, rc, &e);
+}
+
+void fake_gives(struct fake *f, enum run_left left, const char *text)
+{
+	assert_int_equal(fake_enter(f), left);
+	assert_string_equal(fake_text(f), text);
+	fake_free(f);
 }
 
 struct fake *fake_of(bide_handler_fn fn)

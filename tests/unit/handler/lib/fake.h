@@ -60,6 +60,12 @@ void fake_is(const char *text, const char *expected);
 
 /* A test whose handler is @fn, in a tool that is BIDE_EITHER. */
 struct fake *fake_of(bide_handler_fn fn);
+/* The same in a prompt "prompt", and in a resource "test://r" of text/plain
+ * that is read by that URI. */
+struct fake *fake_prompt(bide_handler_fn fn, const char *description);
+struct fake *fake_resource(bide_handler_fn fn);
+/* Enters @f once, which must end so, and frees it. */
+void fake_gives(struct fake *f, enum run_left left, const char *text);
 
 #define CAN_ALL                                                                \
 	((unsigned)(BIDE_CAN_ELICIT_FORM | BIDE_CAN_ELICIT_URL |               \
