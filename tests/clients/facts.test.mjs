@@ -121,6 +121,31 @@ test("the list of tools is kept for as long as it says", async () => {
 	}
 });
 
+test("a list of more than 64 pages is given up", async () => {
+	const { client, wire } = await connect(server);
+	const page = (await client.listTools(undefined,
+		{ cacheMode: "bypass" }));
+	wire.reset();
+	wire.rewrite = ({ jsonrpc, id }) => ({ jsonrpc, id, result: {
+		...page, tools: [], resultType: "complete",
+		nextCursor: `page${id}` } });
+
+	await assert.rejects(client.listTools(),
+		coded(SdkErrorCode.ListPaginationExceeded));
+	assert.equal(wire.requests.length, 64);
+});
+
+test("a tool whose output schema is no schema is not called", async () => {
+	const { client, wire } = await connect(server);
+	const toolDefinition = { name: "forecast", inputSchema: { type: "object" },
+		outputSchema: { type: "string", pattern: "(" } };
+
+	await assert.rejects(
+		client.callTool({ name: "forecast" }, { toolDefinition }),
+		/invalid outputSchema/);
+	assert.equal(wire.requests.length, 0);
+});
+
 test("a reply that is cut off before its head is an error at once", async () => {
 	const dying = await scratch.fixture();
 	const { client } = await connect(dying);

@@ -112,6 +112,8 @@ test("a listener hears of its task, whichever instance runs it", async () => {
 		{ params: TASK }, (task) => heard.push(task));
 	const subscription = await there.client.listen({ taskIds: [taskId] });
 
+	// It was acknowledged, but the client's filter knows no taskIds.
+	assert.deepEqual(subscription.honoredFilter, {});
 	// The present state first, which is the question or the way to it.
 	await until(() => heard.some((one) => one.status === "input_required"));
 	await it.update({ taskId,
