@@ -2,6 +2,8 @@
 # demo.sh [--exit | --stop] - two instances of demo_server on one database, and
 # a client that plays the story. Leaves the two running, or with --exit stops
 # them; --stop stops those of an earlier run. ./dev demo builds and calls it.
+# demo.sh --example NAME - two instances of that example, its lesson, and the
+# end of both; ./dev example NAME builds and calls it.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BIDE_BUILD:-$(pwd)/build}
@@ -84,14 +86,16 @@ await_url() {
 	return 1
 }
 
-# start LABEL PORT - sets pid, url and begun; another port when that is taken
+# start LABEL PORT [NAME=VALUE] - sets pid, url and begun; another port when
+# that is taken
 start() {
 	log=$dir/$1.log
 	for listen in "127.0.0.1:$2" 127.0.0.1:0; do
 		: >"$log"
 		# shellcheck disable=SC2086
-		ALLOWED_ROOTS=$dir/files CHECKSUM_TREE_LOG=$dir/effects.log \
-			DEPLOY_LOG=$dir/deployments.log \
+		env ALLOWED_ROOTS="$dir/files" \
+			CHECKSUM_TREE_LOG="$dir/effects.log" \
+			DEPLOY_LOG="$dir/deployments.log" ${3:-} \
 			nohup $less_privileged "$server" serve \
 			--db "$dir/bide.db" --listen "$listen" \
 			</dev/null >/dev/null 2>>"$log" &
@@ -107,13 +111,13 @@ start() {
 }
 
 start_a() {
-	start A 8585
+	start A "${port_a:-8585}" "${env_a:-}"
 	pid_a=$pid url_a=$url started_a=$begun
 	write_state
 }
 
 start_b() {
-	start B 8586
+	start B "${port_b:-8586}" "${env_b:-}"
 	pid_b=$pid url_b=$url started_b=$begun
 	write_state
 }
@@ -122,7 +126,6 @@ start_b() {
 
 # A real tree, and two files in the middle of it that cannot be read.
 make_tree() {
-	mkdir "$dir/files"
 	cp -R /usr/include "$dir/files/include"
 	(
 		cd "$dir/files/include"
@@ -133,6 +136,13 @@ make_tree() {
 				chmod 000 "$name"
 			done
 	)
+}
+
+make_project() {
+	mkdir -p "$dir/files/project/docs"
+	for name in Makefile main.c README.md docs/design.md; do
+		echo "$name" >"$dir/files/project/$name"
+	done
 }
 
 # readable - how many files our servers can hash
@@ -192,11 +202,54 @@ check_manifest() {
 act() {
 	name=$1
 	shift
-	"$client" "$name" --a "$url_a" --b "$url_b" \
+	"$client" "$name" --a "$url_a" --b "$url_b" --files "$dir/files" \
 		--tree "$dir/files/include" "$@" || {
 		tail -n 20 "$dir"/[AB].log >&2
 		die "the act \"$name\" failed"
 	}
+}
+
+# begin - a directory of our own, which goes with us
+begin() {
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/bide-demo.XXXXXX")
+	mkdir "$dir/files"
+	: >"$dir/effects.log"
+	: >"$dir/deployments.log"
+	trap 'stop_all' EXIT
+	trap 'exit 1' INT TERM
+	write_state
+}
+
+introduce() {
+	printf '\nA: %s (pid %s)%s\nB: %s (pid %s)%s\ndatabase: %s\n' \
+		"$url_a" "$pid_a" "${env_a:+ $env_a}" \
+		"$url_b" "$pid_b" "${env_b:+ $env_b}" "$dir/bide.db"
+}
+
+# example NAME - what each needs, and its lesson
+example() {
+	server=$build/examples/$1
+	lesson=examples/lessons/$1.json
+	if ! [ -x "$server" ] || ! [ -f "$lesson" ]; then
+		die "no example $1; there are:" \
+			"$(cd examples/lessons && echo *.json | sed 's/\.json//g')"
+	fi
+	state=$build/example.$$.state
+	port_a=0 port_b=0
+	begin
+	case $1 in
+	checksum_tree)
+		drop_privileges
+		make_tree
+		;;
+	list_project_files) make_project ;;
+	rolling_upgrade) env_a=TOOL_VERSION=1 env_b=TOOL_VERSION=2 ;;
+	load_shedding) env_a=SHED_ABOVE=0 ;;
+	esac
+	start_a
+	start_b
+	introduce
+	act lesson --lesson "$lesson"
 }
 
 # operate WORDS... - shows the command and runs it
@@ -221,22 +274,21 @@ case ${1:-} in
 	fi
 	exit 0
 	;;
-*) die "what is $1? --exit or --stop" ;;
+--example)
+	example "${2:-}"
+	exit 0
+	;;
+*) die "what is $1? --exit, --stop or --example NAME" ;;
 esac
 [ -x "$client" ] || die "not built: run ./dev build"
 
 stop_all
-dir=$(mktemp -d "${TMPDIR:-/tmp}/bide-demo.XXXXXX")
-: >"$dir/effects.log"
-: >"$dir/deployments.log"
-trap 'stop_all' EXIT
-trap 'exit 1' INT TERM
+begin
 drop_privileges
 make_tree
 start_a
 start_b
-printf '\nA: %s (pid %s)\nB: %s (pid %s)\ndatabase: %s\n' \
-	"$url_a" "$pid_a" "$url_b" "$pid_b" "$dir/bide.db"
+introduce
 
 act hello
 act deploy

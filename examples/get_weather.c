@@ -91,6 +91,8 @@ static enum bide_rc get_weather(struct bide_call *call, void *user)
 				 "nothing without one.",
 				 bide_action_name(bide_answer_action(login)));
 	fahrenheit = in_fahrenheit(call);
+	/* Stands for the request to the service: it only reads, so it may be
+	 * done twice and is no step. */
 	(void)fprintf(stderr, "weather of %s for %s\n", w->location,
 		      bide_answer_string(login, "name"));
 	return bide_text(call,

@@ -56,7 +56,8 @@ static void list_dir(struct bide_call *call, const struct roots_dir *dir)
 	}
 	free(list);
 	if (out != NULL && fclose(out) == 0)
-		(void)bide_text(call, "%s: %d entries%s", dir->path, n, text);
+		(void)bide_text(call, "%s%s%s", dir->path,
+				n > 0 ? ":" : " has nothing to show.", text);
 	free(text);
 }
 

@@ -30,7 +30,7 @@ static const char output_schema[] =
 	"\"required\":[\"primes\",\"parts\"]}";
 
 /* Primes in @from..@to-1; -1: no memory. */
-static int64_t count_primes(int64_t from, int64_t to)
+static int64_t primes_in(int64_t from, int64_t to)
 {
 	bool *composite = calloc((size_t)(to - from), sizeof(bool));
 	int64_t n = 0;
@@ -72,7 +72,7 @@ static enum bide_rc part(struct bide_call *call, int i, bool *here,
 	*here = rc == BIDE_RUN;
 	if (!*here)
 		return rc;
-	n = count_primes(below * i / PARTS, below * (i + 1) / PARTS);
+	n = primes_in(below * i / PARTS, below * (i + 1) / PARTS);
 	if (n < 0)
 		return BIDE_NOMEM;
 	return bide_step_commit(call,
@@ -95,33 +95,42 @@ static enum bide_rc hand_on(struct bide_call *call, int i)
 	return bide_should_yield(call) ? bide_yield(call, key) : BIDE_OK;
 }
 
-static enum bide_rc load_shedding(struct bide_call *call, void *user)
+static enum bide_rc all_parts(struct bide_call *call, int64_t *primes,
+			      json_t *pids)
 {
-	json_int_t primes = 0;
-	json_t *pids = json_array();
-	enum bide_rc rc = BIDE_OK;
-
-	(void)user;
-	for (int i = 0; i < PARTS && rc == BIDE_OK; i++) {
+	for (int i = 0; i < PARTS; i++) {
 		const json_t *done = NULL;
 		bool here = false;
 
-		rc = bide_cancelled(call) ? BIDE_CANCELLED
-					  : part(call, i, &here, &done);
-		if (rc != BIDE_OK)
-			break;
-		primes += json_integer_value(json_object_get(done, "primes"));
+		if (bide_cancelled(call))
+			return BIDE_CANCELLED;
+		BIDE_TRY(part(call, i, &here, &done));
+		*primes += json_integer_value(json_object_get(done, "primes"));
 		(void)json_array_append(pids, json_object_get(done, "pid"));
 		bide_progress(call, i + 1, PARTS, NULL);
 		if (here && i + 1 < PARTS)
-			rc = hand_on(call, i);
+			BIDE_TRY(hand_on(call, i));
 	}
-	if (rc != BIDE_OK) {
-		json_decref(pids);
-		return rc;
-	}
-	return bide_structured(
-		call, json_pack("{s:I, s:o}", "primes", primes, "parts", pids));
+	return BIDE_OK;
+}
+
+static enum bide_rc count_primes(struct bide_call *call, void *user)
+{
+	int64_t primes = 0;
+	json_t *pids = json_array();
+	enum bide_rc rc = all_parts(call, &primes, pids);
+
+	(void)user;
+	if (rc == BIDE_OK)
+		rc = bide_text(call, "There are %lld primes below %lld.",
+			       (long long)primes,
+			       (long long)bide_arg_int(call, "below", 0));
+	if (rc == BIDE_OK)
+		rc = bide_structured(call, json_pack("{s:I, s:O}", "primes",
+						     (json_int_t)primes,
+						     "parts", pids));
+	json_decref(pids);
+	return rc;
 }
 
 const struct bide_tool count_primes_tool = {
@@ -132,7 +141,7 @@ const struct bide_tool count_primes_tool = {
 	.input_schema = input_schema,
 	.output_schema = output_schema,
 	.annotations = "{\"readOnlyHint\":true}",
-	.handler = load_shedding,
+	.handler = count_primes,
 };
 
 #ifndef EXAMPLES_TOGETHER /* demo_server serves all of them */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client of ./dev demo: a small MCP client of the 2026-07-28 revision that
- * plays the acts of the demo's story and prints what crosses the wire.
- * examples/demo.sh starts the servers and calls it.
+ * The client of ./dev demo and ./dev example: a small MCP client of the
+ * 2026-07-28 revision that plays the acts of the demo's story, or a lesson, and
+ * prints what crosses the wire. examples/demo.sh starts the servers and calls
+ * it.
  */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/demo_client/lesson.h"
 #include "examples/demo_client/show.h"
 #include "examples/demo_client/story.h"
 
@@ -17,20 +19,23 @@ struct act {
 	int (*play)(struct story *s);
 };
 static const struct act acts[] = {
-	{"hello", act_hello}, {"deploy", act_deploy}, {"rounds", act_rounds},
-	{"tasks", act_tasks}, {"leave", act_leave},   {"look", act_look},
+	{"hello", act_hello},   {"deploy", act_deploy}, {"rounds", act_rounds},
+	{"tasks", act_tasks},   {"leave", act_leave},   {"look", act_look},
+	{"lesson", act_lesson},
 };
 
 static int usage(void)
 {
 	(void)fputs(
 		"usage: demo_client ACT --a URL --b URL [options]\n"
-		"acts: hello, deploy, rounds, tasks, leave, look\n"
+		"acts: hello, deploy, rounds, tasks, leave, look, lesson\n"
 		"  --kill-a PID       kill A when it has asked\n"
 		"  --tree DIR         what checksum_tree is to hash\n"
 		"  --manifest NAME    how the manifest is to be called\n"
 		"  --task-file FILE   where \"leave\" writes the task's id\n"
-		"  --task ID          what \"look\" looks at\n",
+		"  --task ID          what \"look\" looks at\n"
+		"  --lesson FILE      what \"lesson\" plays\n"
+		"  --files DIR        the directory that A and B allow\n",
 		stderr);
 	return 2;
 }
@@ -51,6 +56,10 @@ static bool take_option(struct story *s, const char *name, const char *value)
 		s->task_file = value;
 	else if (strcmp(name, "--task") == 0)
 		s->task = value;
+	else if (strcmp(name, "--lesson") == 0)
+		s->lesson = value;
+	else if (strcmp(name, "--files") == 0)
+		s->files = value;
 	else
 		return false;
 	return true;
@@ -65,6 +74,8 @@ int main(int argc, char **argv)
 		.manifest = "SHA256SUMS",
 		.task = "",
 		.task_file = "/dev/null",
+		.lesson = "",
+		.files = "/usr/include",
 	};
 	int code = 2;
 
@@ -75,9 +86,11 @@ int main(int argc, char **argv)
 		return usage();
 	show_init();
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+	s.answers = story_answers(&s);
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
 		if (strcmp(acts[i].name, argv[1]) == 0)
 			code = acts[i].play(&s);
+	json_decref(s.answers);
 	curl_global_cleanup();
 	return code == 2 ? usage() : code;
 }

@@ -296,7 +296,7 @@ void show_title(const char *text)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-/* Wrapped at the width. */
+/* Wrapped at the width, and where the text is. */
 void show_say(const char *fmt, ...)
 {
 	char *text = NULL;
@@ -315,12 +315,14 @@ void show_say(const char *fmt, ...)
 	(void)fputc('\n', stdout);
 	rest = text;
 	while ((word = strsep(&rest, " ")) != NULL) {
-		if (column > 0 && column + strlen(word) >= WIDTH) {
+		if (column > 0 && column + strcspn(word, "\n") >= WIDTH) {
 			(void)fputc('\n', stdout);
 			column = 0;
 		}
 		column += (size_t)fprintf(stdout, "%s%s", column > 0 ? " " : "",
 					  word);
+		if (strchr(word, '\n') != NULL)
+			column = strlen(strrchr(word, '\n') + 1);
 	}
 	(void)fputc('\n', stdout);
 	(void)fflush(stdout);

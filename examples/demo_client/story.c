@@ -10,85 +10,25 @@
 #include <unistd.h>
 
 #include "examples/demo_client/show.h"
+#include "examples/demo_client/talk.h"
 
 #define ROUNDS_MAX 50
 #define LISTEN_MS  60000
 
-static const struct client plain = {.tasks = false};
-static const struct client modern = {.tasks = true};
+static const struct client plain = {"{\"elicitation\":{\"form\":{}}}"};
+static const struct client modern = {
+	"{\"elicitation\":{\"form\":{}},"
+	"\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"};
 
-/* ---- what the person at the client answers ---- */
-static json_t *content_for(const struct story *s, const char *key)
+json_t *story_answers(const struct story *s)
 {
-	if (strncmp(key, "target_env", 10) == 0)
-		return json_pack("{s:s}", "environment", "staging");
-	if (strncmp(key, "manifest", 8) == 0)
-		return json_pack("{s:b, s:s}", "write", 1, "name", s->manifest);
-	return json_pack("{s:s, s:b}", "action", "skip", "rest", 1);
-}
-
-static json_t *answer_all(const struct story *s, const json_t *requests)
-{
-	json_t *responses = json_object();
-	const char *key;
-	json_t *request;
-
-	json_object_foreach ((json_t *)requests, key, request)
-		(void)json_object_set_new(responses, key,
-					  json_pack("{s:s, s:o}", "action",
-						    "accept", "content",
-						    content_for(s, key)));
-	return responses;
-}
-
-/* ---- helpers ---- */
-static const char *text_at(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text != NULL ? text : "";
-}
-
-static int wrong(const char *what)
-{
-	show_say("The story went wrong: %s", what);
-	return 1;
-}
-
-/* 0 when a tool's result is a good one; says its text. */
-static int check_result(const json_t *result)
-{
-	const json_t *first =
-		json_array_get(json_object_get(result, "content"), 0);
-
-	if (first == NULL || json_is_true(json_object_get(result, "isError")))
-		return wrong("the call did not end in a good result.");
-	show_say("The tool says: %s", text_at(first, "text"));
-	return 0;
-}
-
-static int check_final(const json_t *response)
-{
-	const json_t *result = json_object_get(response, "result");
-
-	if (strcmp(text_at(result, "resultType"), "complete") != 0)
-		return wrong("the call did not end in a result.");
-	return check_result(result);
-}
-
-static json_t *call_tool(const struct client *c, const struct server *at,
-			 const char *tool, const json_t *args,
-			 json_t *responses, const char *state)
-{
-	json_t *params = json_pack("{s:s, s:O}", "name", tool, "arguments",
-				   (json_t *)args);
-
-	if (responses != NULL)
-		(void)json_object_set_new(params, "inputResponses", responses);
-	if (state != NULL)
-		(void)json_object_set_new(params, "requestState",
-					  json_string(state));
-	return wire_call(c, at, "tools/call", params);
+	return json_pack("{s:{s:s, s:{s:s}}, s:{s:s, s:{s:b, s:s}},"
+			 " s:{s:s, s:{s:s, s:b}}}",
+			 "target_env", "action", "accept", "content",
+			 "environment", "staging", "manifest", "action",
+			 "accept", "content", "write", 1, "name", s->manifest,
+			 "unreadable", "action", "accept", "content", "action",
+			 "skip", "rest", 1);
 }
 
 /* Until the process is no more, so that its port refuses. */
@@ -133,7 +73,7 @@ int act_hello(struct story *s)
 	r = wire_call(&modern, &s->b, "tools/list", json_object());
 	bad |= json_object_get(r, "result") == NULL;
 	json_decref(r);
-	return bad ? wrong("a server did not answer.") : 0;
+	return bad ? talk_wrong("a server did not answer.") : 0;
 }
 
 int act_deploy(struct story *s)
@@ -142,33 +82,27 @@ int act_deploy(struct story *s)
 	json_t *asked;
 	json_t *done;
 	json_t *again;
-	const json_t *result;
 	int bad;
 
 	show_title("1. A question and its answer, on different instances");
 	show_say("deploy_service is ephemeral. Its plan and its question "
 		 "travel in requestState, sealed; A keeps nothing.");
-	asked = call_tool(&plain, &s->a, "deploy_service", args, NULL, NULL);
-	result = json_object_get(asked, "result");
-	if (strcmp(text_at(result, "resultType"), "input_required") != 0) {
+	asked = talk_call(&plain, &s->a, "deploy_service", args, NULL, NULL);
+	if (!talk_wants_more(asked)) {
 		json_decref(asked);
 		json_decref(args);
-		return wrong("no question came.");
+		return talk_wrong("no question came.");
 	}
 	show_say("The person picks staging. The retry happens to reach B:");
-	done = call_tool(
-		&plain, &s->b, "deploy_service", args,
-		answer_all(s, json_object_get(result, "inputRequests")),
-		text_at(result, "requestState"));
-	bad = check_final(done);
+	done = talk_again(&plain, &s->b, "deploy_service", args, s->answers,
+			  json_incref(asked));
+	bad = talk_check(done);
 	show_say("The network hiccups and the client sends that round again, "
 		 "to A. The tool asked for single use: A answers with what B "
 		 "did and deploys nothing.");
-	again = call_tool(
-		&plain, &s->a, "deploy_service", args,
-		answer_all(s, json_object_get(result, "inputRequests")),
-		text_at(result, "requestState"));
-	bad |= check_final(again);
+	again = talk_again(&plain, &s->a, "deploy_service", args, s->answers,
+			   json_incref(asked));
+	bad |= talk_check(again);
 	json_decref(asked);
 	json_decref(done);
 	json_decref(again);
@@ -176,43 +110,12 @@ int act_deploy(struct story *s)
 	return bad;
 }
 
-/* The next round of @response at @at; takes @response. */
-static json_t *next_round(struct story *s, const struct server *at,
-			  const json_t *args, json_t *response)
-{
-	const json_t *result = json_object_get(response, "result");
-	const json_t *requests = json_object_get(result, "inputRequests");
-	json_t *next = call_tool(
-		&plain, at, "checksum_tree", args,
-		json_object_size(requests) > 0 ? answer_all(s, requests) : NULL,
-		text_at(result, "requestState"));
-
-	json_decref(response);
-	return next;
-}
-
-static bool wants_more(const json_t *response)
-{
-	return strcmp(text_at(json_object_get(response, "result"),
-			      "resultType"),
-		      "input_required") == 0;
-}
-
-static bool has_questions(const json_t *response)
-{
-	return json_object_size(json_object_get(
-		       json_object_get(response, "result"), "inputRequests")) >
-	       0;
-}
-
 /* A first: refused, since it is dead. Then the client turns to B. */
 static void try_the_dead(struct story *s, const json_t *args,
 			 const json_t *response)
 {
-	json_t *none =
-		next_round(s, &s->a, args, json_incref((json_t *)response));
-
-	json_decref(none);
+	json_decref(talk_again(&plain, &s->a, "checksum_tree", args, s->answers,
+			       json_incref((json_t *)response)));
 	show_say("A is gone. The client turns to B, with the same answer and "
 		 "the same handle:");
 }
@@ -229,27 +132,29 @@ int act_rounds(struct story *s)
 		 "record of each step. This client does not know tasks, so the "
 		 "request waits, and is answered with questions and a sealed "
 		 "handle.");
-	r = call_tool(&plain, &s->a, "checksum_tree", args, NULL, NULL);
-	for (int i = 0; i < ROUNDS_MAX && wants_more(r); i++) {
-		if (s->pid_a > 0 && has_questions(r)) {
+	r = talk_call(&plain, &s->a, "checksum_tree", args, NULL, NULL);
+	for (int i = 0; i < ROUNDS_MAX && talk_wants_more(r); i++) {
+		if (s->pid_a > 0 && json_object_size(talk_questions(r)) > 0) {
 			kill_a(s);
 			try_the_dead(s, args, r);
 		}
-		r = next_round(s, &s->b, args, r);
+		r = talk_again(&plain, &s->b, "checksum_tree", args, s->answers,
+			       r);
 	}
-	bad = check_final(r);
+	bad = talk_check(r);
 	json_decref(r);
 	json_decref(args);
 	return bad;
 }
 
 /* Answers the open questions of a task that a message spoke of. */
-static void update_task(struct story *s, const char *id, const json_t *requests)
+static void update_task(struct story *s, const struct client *c, const char *id,
+			const json_t *requests)
 {
-	json_decref(wire_call(&modern, &s->b, "tasks/update",
+	json_decref(wire_call(c, &s->b, "tasks/update",
 			      json_pack("{s:s, s:o}", "taskId", id,
 					"inputResponses",
-					answer_all(s, requests))));
+					talk_answers(s->answers, requests))));
 }
 
 /* What of @requests is not in @seen yet; it is then. Clients never answer a
@@ -268,41 +173,41 @@ static json_t *fresh_ones(json_t *seen, const json_t *requests)
 }
 
 /* One message of the listener: -1 to go on, else how the story ended. */
-static int hear(struct story *s, const char *id, const json_t *task,
-		json_t *seen)
+static int hear(struct story *s, const struct client *c, const char *id,
+		const json_t *task, json_t *seen)
 {
-	const char *status = text_at(task, "status");
+	const char *status = talk_text(task, "status");
 	json_t *fresh =
 		fresh_ones(seen, json_object_get(task, "inputRequests"));
 
 	if (json_object_size(fresh) > 0) {
 		kill_a(s);
-		update_task(s, id, fresh);
+		update_task(s, c, id, fresh);
 	}
 	json_decref(fresh);
 	if (strcmp(status, "completed") == 0)
-		return check_result(json_object_get(task, "result"));
+		return talk_check_result(json_object_get(task, "result"));
 	if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0)
-		return wrong("the task did not complete.");
+		return talk_wrong("the task did not complete.");
 	return -1;
 }
 
-static int follow(struct story *s, const char *id)
+int story_follow(struct story *s, const struct client *c, const char *id)
 {
-	struct listener *l = wire_listen(&modern, &s->b, id);
+	struct listener *l = wire_listen(c, &s->b, id);
 	json_t *seen = json_object();
 	json_t *message = NULL;
 	int bad = -1;
 
 	while (l != NULL && bad < 0 &&
 	       (message = listener_take(l, LISTEN_MS)) != NULL) {
-		bad = hear(s, id, json_object_get(message, "params"), seen);
+		bad = hear(s, c, id, json_object_get(message, "params"), seen);
 		json_decref(message);
 	}
 	if (l != NULL)
 		listener_stop(l);
 	json_decref(seen);
-	return bad < 0 ? wrong("the listener heard of no end.") : bad;
+	return bad < 0 ? talk_wrong("the listener heard of no end.") : bad;
 }
 
 /* The response to a call that a task is to come of. */
@@ -310,7 +215,7 @@ static json_t *create_task(struct story *s)
 {
 	json_t *args = json_pack("{s:s}", "path", s->tree);
 	json_t *r =
-		call_tool(&modern, &s->a, "checksum_tree", args, NULL, NULL);
+		talk_call(&modern, &s->a, "checksum_tree", args, NULL, NULL);
 
 	json_decref(args);
 	return r;
@@ -327,8 +232,9 @@ int act_tasks(struct story *s)
 		 "at once, made durable before its id leaves A. It listens at "
 		 "B, while A works.");
 	r = create_task(s);
-	id = text_at(json_object_get(r, "result"), "taskId");
-	bad = *id != '\0' ? follow(s, id) : wrong("there is no task.");
+	id = talk_text(json_object_get(r, "result"), "taskId");
+	bad = *id != '\0' ? story_follow(s, &modern, id)
+			  : talk_wrong("there is no task.");
 	json_decref(r);
 	return bad;
 }
@@ -352,7 +258,7 @@ int act_leave(struct story *s)
 	show_title("4. The operator");
 	show_say("A client starts another one, and its person goes to lunch.");
 	r = create_task(s);
-	id = text_at(json_object_get(r, "result"), "taskId");
+	id = talk_text(json_object_get(r, "result"), "taskId");
 	out = *id != '\0' ? fopen(s->task_file, "we") : NULL;
 	if (out != NULL) {
 		(void)fprintf(out, "%s\n", id);
@@ -360,8 +266,8 @@ int act_leave(struct story *s)
 	}
 	l = bad == 0 ? wire_listen(&modern, &s->b, id) : NULL;
 	while (l != NULL && (message = listener_take(l, LISTEN_MS)) != NULL) {
-		bool asks = strcmp(text_at(json_object_get(message, "params"),
-					   "status"),
+		bool asks = strcmp(talk_text(json_object_get(message, "params"),
+					     "status"),
 				   "input_required") == 0;
 
 		json_decref(message);
@@ -378,9 +284,10 @@ int act_leave(struct story *s)
 int act_look(struct story *s)
 {
 	json_t *r = get_task(&s->b, s->task);
-	bool cancelled = strcmp(text_at(json_object_get(r, "result"), "status"),
-				"cancelled") == 0;
+	bool cancelled =
+		strcmp(talk_text(json_object_get(r, "result"), "status"),
+		       "cancelled") == 0;
 
 	json_decref(r);
-	return cancelled ? 0 : wrong("the task is not cancelled.");
+	return cancelled ? 0 : talk_wrong("the task is not cancelled.");
 }

@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,10 +92,33 @@ static json_t *pruned(const json_t *value)
 	return copy;
 }
 
+/* "forms, tasks", of the client's capabilities. */
+static void say_can(const struct client *c, char *out, size_t cap)
+{
+	static const struct {
+		const char *name, *word;
+	} words[] = {{"elicitation", "forms"},
+		     {"sampling", "sampling"},
+		     {"roots", "roots"},
+		     {"extensions", "tasks"}};
+	json_t *can = json_loads(c->can, 0, NULL);
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (json_object_get(can, words[i].name) != NULL)
+			len += (size_t)snprintf(out + len, cap - len, "%s%s",
+						len > 0 ? ", " : "",
+						words[i].word);
+	if (len == 0)
+		(void)snprintf(out, cap, "nothing");
+	json_decref(can);
+}
+
 static void show_request(const struct post *p, const json_t *params)
 {
 	json_t *body = pruned(params);
 	char what[256];
+	char can[64];
 	char right[128];
 	bool named;
 
@@ -102,8 +126,8 @@ static void show_request(const struct post *p, const json_t *params)
 	(void)snprintf(what, sizeof(what), "%s%s%s", p->method,
 		       named ? " " : "", named ? p->name : "");
 	(void)json_object_del(body, "name");
-	(void)snprintf(right, sizeof(right), "can: forms%s",
-		       p->client->tasks ? ", tasks" : "");
+	say_can(p->client, can, sizeof(can));
+	(void)snprintf(right, sizeof(right), "can: %s", can);
 	show_message(SHOW_REQUEST, p->server->label, what, right, body);
 	json_decref(body);
 }
@@ -137,13 +161,14 @@ static void show_notification(const struct post *p, const json_t *message)
 	if (method == NULL)
 		return;
 	if (strcmp(method, "notifications/progress") == 0) {
+		const json_t *text = json_object_get(params, "message");
 		char what[256];
 
 		(void)snprintf(
 			what, sizeof(what), "progress %.0f of %.0f  %s",
 			json_number_value(json_object_get(params, "progress")),
 			json_number_value(json_object_get(params, "total")),
-			json_string_value(json_object_get(params, "message")));
+			text != NULL ? json_string_value(text) : "");
 		show_message(SHOW_EVENT, p->server->label, what, "", NULL);
 		return;
 	}
@@ -239,15 +264,12 @@ static size_t on_data(char *bytes, size_t size, size_t n, void *user)
 /* ---- sending ---- */
 static json_t *make_meta(const struct client *c, const char *method, int id)
 {
-	json_t *can = json_pack("{s:{s:{}}}", "elicitation", "form");
-	json_t *meta;
+	json_t *can = json_loads(c->can, 0, NULL);
+	json_t *meta =
+		json_pack("{s:s, s:{s:s, s:s}, s:o}", META "protocolVersion",
+			  VERSION, META "clientInfo", "name", "demo_client",
+			  "version", "1.0.0", META "clientCapabilities", can);
 
-	if (c->tasks)
-		(void)json_object_set_new(can, "extensions",
-					  json_pack("{s:{}}", META "tasks"));
-	meta = json_pack("{s:s, s:{s:s, s:s}, s:o}", META "protocolVersion",
-			 VERSION, META "clientInfo", "name", "demo_client",
-			 "version", "1.0.0", META "clientCapabilities", can);
 	if (strcmp(method, "tools/call") == 0)
 		(void)json_object_set_new(meta, "progressToken",
 					  json_integer(id));

@@ -2,7 +2,6 @@
 #ifndef EXAMPLES_DEMO_CLIENT_WIRE_H
 #define EXAMPLES_DEMO_CLIENT_WIRE_H
 #include <jansson.h>
-#include <stdbool.h>
 
 /*
  * A small MCP client of the 2026-07-28 revision over Streamable HTTP: every
@@ -14,7 +13,7 @@ struct server {
 	const char *url;
 };
 struct client {
-	bool tasks; /* declares io.modelcontextprotocol/tasks */
+	const char *can; /* its capabilities, JSON */
 };
 
 /**

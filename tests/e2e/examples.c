@@ -28,37 +28,6 @@ static char root[300]; /* the allowed directory */
 static char reads[320];
 static char deployments[320];
 
-/* ---- a server that is not the fixture ---- */
-
-/* The e2e library starts $BIDE_FIXTURE with options of its own; this stands in
- * between, and becomes the demo's server under the same pid. */
-static void make_stand_in(void)
-{
-	static char path[320];
-	const char *build = getenv("BIDE_BUILD");
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/stand-in", scratch->dir);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	(void)fprintf(f,
-		      "#!/bin/sh\n"
-		      "n=$#\n"
-		      "while [ $n -gt 0 ]; do\n"
-		      "	a=$1; shift; n=$((n - 1))\n"
-		      "	if [ \"$a\" = --effects ]; then\n"
-		      "		shift; n=$((n - 1))\n"
-		      "	else\n"
-		      "		set -- \"$@\" \"$a\"\n"
-		      "	fi\n"
-		      "done\n"
-		      "exec '%s/examples/demo_server' \"$@\"\n",
-		      build != NULL ? build : "build");
-	assert_int_equal(fclose(f), 0);
-	assert_int_equal(chmod(path, 0700), 0);
-	assert_int_equal(setenv("BIDE_FIXTURE", path, 1), 0);
-}
-
 static void write_file(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -109,7 +78,7 @@ static int setup(void **state)
 	(void)snprintf(deployments, sizeof(deployments), "%s/deployments",
 		       scratch->dir);
 	make_files();
-	make_stand_in();
+	server_use("examples/demo_server");
 	assert_int_equal(setenv("ALLOWED_ROOTS", root, 1), 0);
 	assert_int_equal(setenv("CHECKSUM_TREE_LOG", reads, 1), 0);
 	assert_int_equal(setenv("DEPLOY_LOG", deployments, 1), 0);

@@ -57,9 +57,19 @@ void scratch_free(struct scratch *s)
 	free(s);
 }
 
+static char used[512]; /* server_use(); "": the fixture */
+
+void server_use(const char *program)
+{
+	const char *build = getenv("BIDE_BUILD");
+
+	(void)snprintf(used, sizeof(used), "%s/%s",
+		       build != NULL ? build : "build", program);
+}
+
 static const char *fixture_path(void)
 {
-	const char *p = getenv("BIDE_FIXTURE");
+	const char *p = *used != '\0' ? used : getenv("BIDE_FIXTURE");
 
 	return p != NULL ? p : "build/tests/bide-fixture";
 }
@@ -111,10 +121,11 @@ static void child(struct scratch *s, const char *const *args, int to)
 	const char *argv[64] = {fixture_path(), "serve",   "--listen",
 				"127.0.0.1:0",  "--db",    s->db,
 				"--effects",    s->effects};
-	size_t n = 8;
+	size_t n = *used != '\0' ? 6 : 8;
 
 	while (args != NULL && *args != NULL && n < 63)
 		argv[n++] = *args++;
+	argv[n] = NULL;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)dup2(to, STDERR_FILENO);
 	(void)dup2(to, STDOUT_FILENO);

@@ -37,6 +37,9 @@ struct server {
  * once it listens.
  */
 struct server *server_start(struct scratch *s, const char *const *args);
+/* From here on that is the build's @program ("examples/demo_server") instead,
+ * which knows nothing of --effects. */
+void server_use(const char *program);
 /* The same, but it may fail to start: NULL, and its log in @ret_log (free()).
  */
 struct server *server_try(struct scratch *s, const char *const *args,
