@@ -14,18 +14,10 @@ const char *core_string(const struct request *rq, const char *name)
 	return json_string_value(json_object_get(rq->params, name));
 }
 
-static const char *tool_name(const struct request *rq)
-{
-	const char *name = core_string(rq, "name");
-
-	return name != NULL ? name : "";
-}
-
 void core_done(struct dispatch *d, struct request *rq, const struct outcome *o)
 {
-	if (__builtin_expect(fault_armed, 0) &&
-	    strcmp(rq->method, "tools/call") == 0)
-		(void)FAULT_ON("dispatch.reply", tool_name(rq));
+	if (__builtin_expect(fault_armed, 0) && request_may_ask(rq))
+		(void)FAULT_ON("dispatch.reply", request_name(rq));
 	if (o->kind == OUTCOME_ERROR || o->kind == OUTCOME_ERROR_TEXT)
 		metric_add(METRIC_RPC_ERRORS, 1);
 	rq->reply->done(rq, o);
@@ -69,6 +61,32 @@ void core_missing(struct dispatch *d, struct request *rq, unsigned missing,
 			   caller_required(missing));
 	core_done(d, rq, &o);
 	json_decref(o.data);
+}
+
+bool core_may_call(struct dispatch *d, struct request *rq, unsigned missing,
+		   bool waits)
+{
+	if (missing != 0) {
+		core_missing(d, rq, missing, NULL);
+		return false;
+	}
+	/* Who is told to try again must not find that it ran as well. */
+	if (rq->crowded && waits) {
+		core_error(d, rq, CORE_INTERNAL, CORE_CROWDED);
+		return false;
+	}
+	return true;
+}
+
+bool core_run(struct dispatch *d, struct request *rq, struct pending *p,
+	      struct job *job, void (*fn)(struct job *job))
+{
+	if (!core_may_call(d, rq, 0, true))
+		return false;
+	(void)pending_add(p, d, rq, PENDING_CALL, false);
+	job->fn = fn;
+	pool_submit(engine_calls(d->opt.engine), job);
+	return true;
 }
 
 void core_tool_error(struct dispatch *d, struct request *rq,

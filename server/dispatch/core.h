@@ -27,7 +27,7 @@
 	"Too many requests of this caller are waiting; "                       \
 	"try again when some of them have ended"
 #define CORE_CROWDED          "Too many requests are waiting; try again"
-#define CORE_RAN_TOO_LONG     "The tool ran longer than allowed"
+#define CORE_RAN_TOO_LONG     "The call ran longer than allowed"
 #define CORE_STORE_TIMEOUT_MS 30000
 
 struct seat; /* one principal's share of what waits */
@@ -78,6 +78,16 @@ void core_no_memory(struct dispatch *d, struct request *rq);
 void core_store_failed(struct dispatch *d, struct request *rq,
 		       enum store_outcome outcome);
 const char *core_string(const struct request *rq, const char *name);
+/* False: answered. @missing: what the client lacks; @waits: it is answered by
+ * another thread than this one, for which there must be room. */
+bool core_may_call(struct dispatch *d, struct request *rq, unsigned missing,
+		   bool waits);
+/*
+ * Runs @fn on the calls pool: a function of the program that is no handler.
+ * @p is added meanwhile; @fn removes it, then answers. False: answered.
+ */
+bool core_run(struct dispatch *d, struct request *rq, struct pending *p,
+	      struct job *job, void (*fn)(struct job *job));
 /* One more waits for @task, for at most @ms. Off the reply's path. */
 void core_join(struct dispatch *d, int64_t task, int64_t ms);
 /* The target's wait budget in force; 0: no wait. */
@@ -111,9 +121,13 @@ void pending_set_call(struct pending *p, struct bide_call *call);
 void pending_close(struct dispatch *d, struct request *rq);
 void pending_drain(struct dispatch *d);
 void pending_fini(struct dispatch *d); /* frees the seats */
+/* One more completion of @principal at the boot time @now_ms; false: there were
+ * more than LIMIT_COMPLETION_RATE allows. */
+bool pending_may_complete(struct dispatch *d, const char *principal,
+			  int64_t now_ms);
 
 /* ---- methods (methods.def) ---- */
-#define METHOD(name, handler, needs)                                           \
+#define METHOD(name, handler, of, needs)                                       \
 	void method_##handler(struct dispatch *d, struct request *rq);
 #include "server/dispatch/methods.def"
 #undef METHOD

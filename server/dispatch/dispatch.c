@@ -11,26 +11,46 @@
 static const struct method {
 	const char *name;
 	void (*fn)(struct dispatch *d, struct request *rq);
+	enum offer of;
 	unsigned needs;
 } methods[] = {
-#define METHOD(name, handler, needs) {name, method_##handler, needs},
+#define METHOD(name, handler, of, needs) {name, method_##handler, of, needs},
 #include "server/dispatch/methods.def"
 #undef METHOD
 };
 
-static const struct method *find(const char *name)
+bool dispatch_offers(const struct registry *r, enum offer what)
+{
+	switch (what) {
+	case OFFER_ALWAYS:
+		return true;
+	case OFFER_TOOLS:
+		return registry_tools(r) > 0;
+	case OFFER_PROMPTS:
+		return registry_prompts(r) > 0;
+	case OFFER_RESOURCES:
+		return registry_resources(r) + registry_templates(r) > 0;
+	case OFFER_COMPLETIONS:
+		return registry_completes(r);
+	}
+	return false;
+}
+
+static const struct method *find(const struct dispatch *d, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (strcmp(methods[i].name, name) == 0)
-			return &methods[i];
+			return dispatch_offers(d->opt.registry, methods[i].of)
+				       ? &methods[i]
+				       : NULL;
 	return NULL;
 }
 
-bool dispatch_knows(const char *method)
+bool dispatch_knows(const struct dispatch *d, const char *method)
 {
-	return find(method) != NULL;
+	return find(d, method) != NULL;
 }
 
 struct dispatch *dispatch_new(const struct dispatch_options *opt)
@@ -60,7 +80,7 @@ void dispatch_free(struct dispatch *d)
 
 void dispatch_request(struct dispatch *d, struct request *rq)
 {
-	const struct method *m = find(rq->method);
+	const struct method *m = find(d, rq->method);
 	unsigned missing;
 
 	atomic_fetch_add(&d->open, 1);
@@ -142,6 +162,29 @@ void dispatch_delivered(struct dispatch *d, const struct delivery *v,
 		      whole ? v->abandon_ms : engine_grace_ms(d->opt.engine));
 	else if (whole)
 		touch(d, v->task, STORE_TOUCH_DELIVERED, v->abandon_ms);
+}
+
+/* ---- what a request says ---- */
+/* The member of params that names what is called; NULL: it calls nothing. */
+static const char *name_member(const struct request *rq)
+{
+	if (strcmp(rq->method, "tools/call") == 0 ||
+	    strcmp(rq->method, "prompts/get") == 0)
+		return "name";
+	return strcmp(rq->method, "resources/read") == 0 ? "uri" : NULL;
+}
+
+bool request_may_ask(const struct request *rq)
+{
+	return name_member(rq) != NULL;
+}
+
+const char *request_name(const struct request *rq)
+{
+	const char *member = name_member(rq);
+	const char *name = member != NULL ? core_string(rq, member) : NULL;
+
+	return name != NULL ? name : "";
 }
 
 const char *request_args_digest(struct request *rq)

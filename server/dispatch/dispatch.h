@@ -120,8 +120,14 @@ struct request {
 	void *priv;              /* dispatch's own */
 };
 
-/* Of a tools/call's params.arguments, canonical; made when first wanted, by
- * whoever has the request at that moment. */
+/* One of the three methods that may be answered with input_required (mrtr.mdx
+ * "Supported Requests")? */
+bool request_may_ask(const struct request *rq);
+/* What such a request is for: the tool's or the prompt's name, the resource's
+ * URI; "" when it does not say. */
+const char *request_name(const struct request *rq);
+/* Of its params.arguments, canonical; made when first wanted, by whoever has
+ * the request at that moment. */
 const char *request_args_digest(struct request *rq);
 /* An object of objects (mrtr.mdx "InputResponses"), or nothing. */
 bool request_responses_valid(const json_t *responses);
@@ -144,9 +150,19 @@ enum bide_rc dispatch_add_tools(struct registry *r, struct bide_error *reterr);
 struct dispatch;
 struct dispatch *dispatch_new(const struct dispatch_options *opt);
 void dispatch_free(struct dispatch *d); /* nothing may be pending */
+/* What a server may offer, as the program registered it: what is not is neither
+ * declared nor served. */
+enum offer {
+	OFFER_ALWAYS = 1,
+	OFFER_TOOLS,
+	OFFER_PROMPTS,
+	OFFER_RESOURCES,
+	OFFER_COMPLETIONS
+};
+bool dispatch_offers(const struct registry *r, enum offer what);
 /* Is this a method of ours? (methods.def) Needed before header and capability
  * checks. */
-bool dispatch_knows(const char *method);
+bool dispatch_knows(const struct dispatch *d, const char *method);
 /* May answer before it returns. Never blocks, but for a bounded point read. */
 void dispatch_request(struct dispatch *d, struct request *rq);
 /* The client is gone (also half-closed): stop. done still comes, once. Safe

@@ -137,6 +137,8 @@ struct bide_call *ephemeral_load(struct dispatch *d, struct request *rq,
 		.target = target,
 		.backend = &backend,
 		.backend_data = backend_data,
+		.uri = target->kind == TARGET_RESOURCE ? request_name(rq)
+						       : NULL,
 		.args = args,
 		.principal = rq->principal,
 		.chain_id = chain,
@@ -340,6 +342,21 @@ static void sleep_on(struct ephemeral *e, int64_t wake_ms)
 	pending_arm(&e->p, at);
 }
 
+/* What depends on the answers that a request brings is not to be kept
+ * (utilities/caching "Cache Key"). */
+static void set_hint(struct ephemeral *e, const struct run_result *r)
+{
+	struct cache_hint *h = &e->outcome.hint;
+
+	if (e->target->kind != TARGET_RESOURCE)
+		return;
+	h->given = true;
+	if (e->rq->resume != NULL || e->rq->input_responses != NULL)
+		return;
+	h->ms = r->cache_ms;
+	h->scope = r->scope;
+}
+
 /* ---- entering ---- */
 static void persist(struct ephemeral *e)
 {
@@ -370,6 +387,8 @@ static void left_with(struct ephemeral *e, struct run_result *r)
 		buf_fini(&e->text);
 		e->text = r->text;
 		memset(&r->text, 0, sizeof(r->text));
+		if (r->left == RUN_COMPLETE)
+			set_hint(e, r);
 		finish(e, r->left == RUN_COMPLETE ? OUTCOME_RESULT
 						  : OUTCOME_ERROR_TEXT);
 		return;
@@ -408,7 +427,8 @@ static void over(struct wake_timer *t)
 		(struct ephemeral *)((char *)t -
 				     offsetof(struct ephemeral, limit));
 
-	log_warn("call.ran_too_long", "tool=%s", e->target->name);
+	log_warn("call.ran_too_long", "kind=%s name=%s",
+		 target_kind_name(e->target->kind), e->target->name);
 	run_cancel(e->call, BIDE_CANCELLED);
 	over_by_one(e);
 }

@@ -12,6 +12,7 @@ struct seat {
 	struct seat *next;
 	size_t waits;
 	size_t listeners;
+	int64_t rested_ms; /* boot clock: no completion counts any more */
 	char principal[];
 };
 
@@ -24,15 +25,38 @@ static size_t bucket(const char *principal)
 	return h & 255U;
 }
 
+static bool seat_used(const struct seat *s)
+{
+	return s->waits > 0 || s->listeners > 0 ||
+	       s->rested_ms > clock_boot_ms();
+}
+
+/* Those whose completions were all that kept them go as others come by. */
+static struct seat *seat_find_locked(struct seat **at, const char *principal)
+{
+	struct seat *s;
+
+	while ((s = *at) != NULL) {
+		if (strcmp(s->principal, principal) == 0)
+			return s;
+		if (seat_used(s)) {
+			at = &s->next;
+		} else {
+			*at = s->next;
+			free(s);
+		}
+	}
+	return NULL;
+}
+
 static struct seat *seat_get_locked(struct dispatch *d, const char *principal)
 {
 	struct seat **head = &d->seats[bucket(principal)];
 	size_t len = strlen(principal);
-	struct seat *s;
+	struct seat *s = seat_find_locked(head, principal);
 
-	for (s = *head; s != NULL; s = s->next)
-		if (strcmp(s->principal, principal) == 0)
-			return s;
+	if (s != NULL)
+		return s;
 	s = calloc(1, sizeof(*s) + len + 1);
 	if (s == NULL)
 		return NULL;
@@ -46,7 +70,7 @@ static void seat_drop_locked(struct dispatch *d, struct seat *s)
 {
 	struct seat **at = &d->seats[bucket(s->principal)];
 
-	if (s->waits > 0 || s->listeners > 0)
+	if (seat_used(s))
 		return;
 	while (*at != s)
 		at = &(*at)->next;
@@ -262,6 +286,27 @@ void pending_drain(struct dispatch *d)
 	for (p = d->first; p != NULL; p = p->next)
 		poke_locked(p);
 	mutex_unlock(&d->lock);
+}
+
+/* A bucket of tokens, kept as the time at which it is full again. */
+bool pending_may_complete(struct dispatch *d, const char *principal,
+			  int64_t now_ms)
+{
+	const int64_t each_ms = 1000 / LIMIT_COMPLETION_RATE;
+	struct seat *s;
+	int64_t from;
+	bool may = false;
+
+	mutex_lock(&d->lock);
+	s = seat_get_locked(d, principal);
+	if (s != NULL) {
+		from = s->rested_ms > now_ms ? s->rested_ms : now_ms;
+		may = from - now_ms < LIMIT_COMPLETION_BURST * each_ms;
+		if (may)
+			s->rested_ms = from + each_ms;
+	}
+	mutex_unlock(&d->lock);
+	return may;
 }
 
 void pending_fini(struct dispatch *d)

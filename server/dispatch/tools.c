@@ -10,41 +10,6 @@
 
 #define MAX_PROBLEMS 4
 
-void method_discover(struct dispatch *d, struct request *rq)
-{
-	struct outcome o = {.kind = OUTCOME_DISCOVER};
-
-	core_done(d, rq, &o);
-}
-
-void method_tools_list(struct dispatch *d, struct request *rq)
-{
-	json_t *cursor = json_object_get(rq->params, "cursor");
-	struct outcome o = {
-		.kind = OUTCOME_LIST,
-		.member = "tools",
-		.hint = {true, LIMIT_LIST_CACHE_MS, BIDE_PUBLIC},
-	};
-	struct buf b = {0};
-	char next[REGISTRY_CURSOR_BYTES] = "";
-	enum bide_rc rc = BIDE_INVALID;
-
-	if (cursor == NULL || json_is_null(cursor) || json_is_string(cursor))
-		rc = registry_page(d->opt.registry, REGISTRY_TOOLS,
-				   rq->principal, json_string_value(cursor), &b,
-				   next);
-	o.text = b.data != NULL ? b.data : "";
-	o.len = b.len;
-	o.cursor = next;
-	if (rc == BIDE_INVALID)
-		core_error(d, rq, CORE_INVALID, "Invalid cursor");
-	else if (rc != BIDE_OK || b.failed)
-		core_no_memory(d, rq);
-	else
-		core_done(d, rq, &o);
-	buf_fini(&b);
-}
-
 /* True: they fit. Otherwise they are released, and the model is told what to
  * mend (server/tools "Error Handling": input validation is a tool execution
  * error). */
@@ -142,7 +107,6 @@ void tools_call_again(struct dispatch *d, struct request *rq)
 	const char *name = core_string(rq, "name");
 	json_t *args = json_object_get(rq->params, "arguments");
 	const struct tool *tool;
-	unsigned missing;
 
 	if (name == NULL) {
 		core_error(d, rq, CORE_INVALID,
@@ -160,16 +124,8 @@ void tools_call_again(struct dispatch *d, struct request *rq)
 			   "params.arguments must be an object");
 		return;
 	}
-	missing = missing_for(rq, tool);
-	if (missing != 0) {
-		core_missing(d, rq, missing, NULL);
+	if (!core_may_call(d, rq, missing_for(rq, tool), waits(tool)))
 		return;
-	}
-	/* Who is told to try again must not find that it ran as well. */
-	if (rq->crowded && waits(tool)) {
-		core_error(d, rq, CORE_INTERNAL, CORE_CROWDED);
-		return;
-	}
 	args = json_is_object(args) ? json_incref(args) : json_object();
 	if (args == NULL)
 		core_no_memory(d, rq);

@@ -51,4 +51,6 @@ void era_2026_07_28_take(struct call *c);
 /* ---- era_2026_07_28_reply.c: how an outcome looks there ---- */
 extern const struct reply_ops era_2026_07_28_reply;
 extern const char *const era_2026_07_28_levels[]; /* eight, debug first */
+/* What a requestState of this request is bound to. */
+struct request_state_for era_2026_07_28_state_for(struct request *rq);
 #endif

@@ -270,13 +270,7 @@ static bool check_headers(struct call *c)
 static bool read_state(struct call *c)
 {
 	const json_t *state = json_object_get(c->msg.params, "requestState");
-	const char *name =
-		json_string_value(json_object_get(c->msg.params, "name"));
-	struct request_state_for f = {
-		.principal = c->rq.principal,
-		.method = c->msg.method,
-		.name = name != NULL ? name : "",
-	};
+	struct request_state_for f;
 
 	if (state == NULL || json_is_null(state))
 		return true;
@@ -284,7 +278,7 @@ static bool read_state(struct call *c)
 		refuse_params(c, 200, "requestState must be a string");
 		return false;
 	}
-	f.args_digest = request_args_digest(&c->rq);
+	f = era_2026_07_28_state_for(&c->rq);
 	if (!request_state_open(c->p->opt.state, json_string_value(state), &f,
 				false, &c->resume)) {
 		call_refuse(c, 200, JSONRPC_PARAMS, REQUEST_STATE_REFUSED,
@@ -299,7 +293,7 @@ static bool read_rounds(struct call *c)
 {
 	json_t *responses = json_object_get(c->msg.params, "inputResponses");
 
-	if (strcmp(c->msg.method, "tools/call") != 0)
+	if (!request_may_ask(&c->rq))
 		return true;
 	if (!request_responses_valid(responses)) {
 		refuse_params(c, 200,
@@ -331,7 +325,7 @@ static void take_request(struct call *c)
 	if (!read_meta(c))
 		return;
 	/* Before the headers: tasks/result and its like come without them. */
-	if (!dispatch_knows(c->msg.method)) {
+	if (!dispatch_knows(c->p->opt.dispatch, c->msg.method)) {
 		call_refuse(c, 404, JSONRPC_NO_METHOD, "Method not found",
 			    NULL);
 		return;

@@ -155,15 +155,12 @@ static void write_detailed(const struct call *c, struct buf *b,
 }
 
 /* ---- outcomes ---- */
-static struct request_state_for state_for(struct request *rq)
+struct request_state_for era_2026_07_28_state_for(struct request *rq)
 {
-	const char *name =
-		json_string_value(json_object_get(rq->params, "name"));
-
 	return (struct request_state_for){
 		.principal = rq->principal,
 		.method = rq->method,
-		.name = name != NULL ? name : "",
+		.name = request_name(rq),
 		.args_digest = request_args_digest(rq),
 	};
 }
@@ -171,7 +168,7 @@ static struct request_state_for state_for(struct request *rq)
 static char *seal(struct request *rq, const struct continuation *next)
 {
 	struct call *c = (struct call *)rq;
-	struct request_state_for f = state_for(rq);
+	struct request_state_for f = era_2026_07_28_state_for(rq);
 
 	return request_state_seal(c->p->opt.state, next, &f);
 }
@@ -180,7 +177,7 @@ static bool open_wait(struct request *rq, const char *text,
 		      struct continuation *ret)
 {
 	struct call *c = (struct call *)rq;
-	struct request_state_for f = state_for(rq);
+	struct request_state_for f = era_2026_07_28_state_for(rq);
 
 	return request_state_open(c->p->opt.state, text, &f, true, ret);
 }
@@ -215,15 +212,12 @@ static int write_stored_error(struct call *c, struct buf *b, const char *text,
 
 static int write_unsealed(struct call *c, struct buf *b)
 {
-	const char *tool =
-		json_string_value(json_object_get(c->rq.params, "name"));
-
-	log_error("handler.state_not_sealed", "tool=%s what=%s",
-		  tool ? tool : "",
-		  "its record outgrew max-state; it must persist");
+	log_error("handler.state_not_sealed", "method=%s name=%s what=%s",
+		  c->rq.method, request_name(&c->rq),
+		  "its record outgrew max-state; a tool can persist");
 	return write_error(c, b, JSONRPC_INTERNAL,
 			   "The state of this call is too large to be sent "
-			   "round; its tool must persist (bide_persist)",
+			   "round; a tool can persist (bide_persist)",
 			   NULL);
 }
 
@@ -426,16 +420,31 @@ static void add_info(struct buf *b, const struct protocol_options *o, bool all)
 	(void)buf_addc(b, '}');
 }
 
+/* What the program registered, and what every server of ours does. */
+static void add_capabilities(struct buf *b, const struct registry *r)
+{
+	(void)buf_addstr(b, ",\"capabilities\":{\"logging\":{}");
+	if (dispatch_offers(r, OFFER_TOOLS))
+		(void)buf_addstr(b, ",\"tools\":{\"listChanged\":true}");
+	if (dispatch_offers(r, OFFER_PROMPTS))
+		(void)buf_addstr(b, ",\"prompts\":{\"listChanged\":true}");
+	if (dispatch_offers(r, OFFER_RESOURCES))
+		(void)buf_addstr(b, ",\"resources\":{\"listChanged\":true,"
+				    "\"subscribe\":true}");
+	if (dispatch_offers(r, OFFER_COMPLETIONS))
+		(void)buf_addstr(b, ",\"completions\":{}");
+	(void)buf_addstr(b, ",\"extensions\":{"
+			    "\"io.modelcontextprotocol/tasks\":{}}}");
+}
+
 bool era_2026_07_28_prepare(struct protocol *p)
 {
 	struct buf b = {0};
 
 	add_info(&b, &p->opt, false);
 	p->info = buf_take(&b, NULL);
-	(void)buf_addstr(&b, ",\"supportedVersions\":[\"2026-07-28\"],"
-			     "\"capabilities\":{\"tools\":{},\"logging\":{},"
-			     "\"extensions\":{"
-			     "\"io.modelcontextprotocol/tasks\":{}}}");
+	(void)buf_addstr(&b, ",\"supportedVersions\":[\"2026-07-28\"]");
+	add_capabilities(&b, p->opt.registry);
 	add_member(&b, "instructions", p->opt.instructions);
 	(void)buf_addstr(&b, ",\"ttlMs\":3600000,\"cacheScope\":\"public\","
 			     "\"_meta\":{");

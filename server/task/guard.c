@@ -15,7 +15,7 @@
 #define OVER_AGAIN_MS 100
 
 static const char run_error[] =
-	"{\"code\":-32603,\"message\":\"The tool ran longer than allowed\"}";
+	"{\"code\":-32603,\"message\":\"The call ran longer than allowed\"}";
 static const char ttl_error[] =
 	"{\"code\":-32603,\"message\":\"The task outlived its time to live\"}";
 

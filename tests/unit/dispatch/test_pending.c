@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "server/base/clock.h"
+#include "server/base/limits.h"
 #include "server/dispatch/core.h"
 
 /* The parts of a dispatcher that waiting needs; no timer is armed here. */
@@ -153,14 +155,74 @@ static void test_responses__are_an_object_of_objects(void **state)
 	json_decref(array);
 }
 
-static void test_methods__are_those_of_the_table(void **state)
+static void test_methods__are_those_of_what_is_offered(void **state)
 {
+	struct registry *r = registry_new();
+	struct dispatch d = {.opt.registry = r};
+
 	(void)state;
-	assert_true(dispatch_knows("tools/call"));
-	assert_true(dispatch_knows("subscriptions/listen"));
-	assert_false(dispatch_knows("tasks/list"));
-	assert_false(dispatch_knows("tools"));
-	assert_false(dispatch_knows(""));
+	assert_true(dispatch_knows(&d, "subscriptions/listen"));
+	assert_true(dispatch_knows(&d, "tasks/get"));
+	assert_false(dispatch_knows(&d, "tools/call"));
+	assert_int_equal(dispatch_add_tools(r, NULL), BIDE_OK);
+	assert_true(dispatch_knows(&d, "tools/call"));
+	assert_false(dispatch_knows(&d, "prompts/get"));
+	assert_false(dispatch_knows(&d, "resources/list"));
+	assert_false(dispatch_knows(&d, "completion/complete"));
+	assert_false(dispatch_knows(&d, "tasks/list"));
+	assert_false(dispatch_knows(&d, "tools"));
+	assert_false(dispatch_knows(&d, ""));
+	registry_free(r);
+}
+
+/* Item 79: as many as LIMIT_COMPLETION_BURST at once, then at its rate. */
+static void test_completions__of_one_principal_have_a_rate(void **state)
+{
+	const int64_t now = clock_boot_ms();
+	struct dispatch d;
+	int i;
+
+	(void)state;
+	init(&d, 1);
+	for (i = 0; i < LIMIT_COMPLETION_BURST; i++)
+		assert_true(pending_may_complete(&d, "a", now));
+	assert_false(pending_may_complete(&d, "a", now));
+	assert_true(pending_may_complete(&d, "b", now));
+	for (i = 0; i < LIMIT_COMPLETION_RATE; i++)
+		assert_true(pending_may_complete(&d, "a", now + 1000));
+	assert_false(pending_may_complete(&d, "a", now + 1000));
+	/* Who rested may do as much again, and no more. */
+	for (i = 0; i < LIMIT_COMPLETION_BURST; i++)
+		assert_true(pending_may_complete(&d, "a", now + 3600000));
+	assert_false(pending_may_complete(&d, "a", now + 3600000));
+	fini(&d);
+}
+
+static struct seat *seats(const struct dispatch *d)
+{
+	struct seat *one = NULL;
+	size_t i;
+
+	for (i = 0; i < 256; i++)
+		one = d->seats[i] != NULL ? d->seats[i] : one;
+	return one;
+}
+
+/* Nothing is kept of a principal whose rate is whole again. */
+static void test_completions__leave_nothing_behind(void **state)
+{
+	struct dispatch d;
+	struct request a = of("a");
+	struct pending p = {0};
+
+	(void)state;
+	init(&d, 1);
+	assert_true(pending_may_complete(&d, "a", clock_boot_ms() - 1000));
+	assert_non_null(seats(&d));
+	assert_true(pending_add(&p, &d, &a, PENDING_WAIT, true));
+	pending_remove(&p);
+	assert_null(seats(&d));
+	fini(&d);
 }
 
 int main(void)
@@ -174,7 +236,10 @@ int main(void)
 		cmocka_unit_test(test_pending__a_successor_knows_what_happened),
 		cmocka_unit_test(test_digest__is_of_the_canonical_arguments),
 		cmocka_unit_test(test_responses__are_an_object_of_objects),
-		cmocka_unit_test(test_methods__are_those_of_the_table),
+		cmocka_unit_test(test_methods__are_those_of_what_is_offered),
+		cmocka_unit_test(
+			test_completions__of_one_principal_have_a_rate),
+		cmocka_unit_test(test_completions__leave_nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
