@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/catalog/json_schema_node.h"
+#include "server/catalog/uri.h"
 #include <string.h>
 
 /*
@@ -20,11 +21,6 @@ static bool is_digit(char c)
 static bool is_alnum(char c)
 {
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_hex(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static bool one_of(char c, const char *set)
@@ -135,67 +131,6 @@ static bool is_date_time(const char *s, size_t len)
 	       take_time(&t) && t.p == t.end;
 }
 
-static bool is_ipv4(const char *s, size_t len)
-{
-	const char *end = s + len;
-
-	for (int part = 0; part < 4; part++) {
-		int v = 0;
-		int n = 0;
-
-		if (part > 0 && (s == end || *s++ != '.'))
-			return false;
-		while (s < end && is_digit(*s) && n < 4) {
-			v = v * 10 + (*s++ - '0');
-			n++;
-		}
-		if (n == 0 || v > 255 || (n > 1 && s[-n] == '0'))
-			return false;
-	}
-	return s == end;
-}
-
-/* RFC 4291, 2.2 */
-static bool is_ipv6(const char *s, size_t len)
-{
-	const char *end = s + len;
-	int groups = 0;
-	bool gap = false;
-
-	if (len >= 2 && s[0] == ':' && s[1] != ':')
-		return false;
-	while (s < end) {
-		size_t n = 0;
-
-		if (end - s >= 2 && s[0] == ':' && s[1] == ':') {
-			if (gap)
-				return false;
-			gap = true;
-			s += 2;
-			if (s < end && *s == ':')
-				return false;
-			continue;
-		}
-		if (*s == ':' && (groups == 0 || ++s == end))
-			return false;
-		while (s + n < end && n < 5 && is_hex(s[n]))
-			n++;
-		if (n == 0 || n > 4)
-			return false;
-		if (s + n < end && s[n] == '.') {
-			if (!is_ipv4(s, (size_t)(end - s)))
-				return false;
-			groups += 2;
-			break;
-		}
-		groups++;
-		s += n;
-		if (s < end && *s != ':')
-			return false;
-	}
-	return gap ? groups < 8 : groups == 8;
-}
-
 /* Labels of RFC 1123, 2.1 */
 static bool is_hostname(const char *s, size_t len)
 {
@@ -225,8 +160,8 @@ static bool is_address_literal(const char *s, size_t len)
 	s++;
 	len -= 2;
 	if (len > 5 && strncasecmp(s, "IPv6:", 5) == 0)
-		return is_ipv6(s + 5, len - 5);
-	return is_ipv4(s, len);
+		return uri_ipv6(s + 5, len - 5);
+	return uri_ipv4(s, len);
 }
 
 static bool is_quoted_local(const char *s, size_t len)
@@ -282,99 +217,6 @@ static bool is_email(const char *s, size_t len)
 	       is_address_literal(at + 1, domain);
 }
 
-/* Unreserved, sub-delims, %XX and @more, up to one of @stops. */
-static bool take_chars(struct text *t, const char *more, const char *stops)
-{
-	for (; t->p < t->end && !one_of(*t->p, stops); t->p++) {
-		if (*t->p == '%') {
-			if (t->end - t->p < 3 || !is_hex(t->p[1]) ||
-			    !is_hex(t->p[2]))
-				return false;
-			t->p += 2;
-		} else if (!is_alnum(*t->p) &&
-			   !one_of(*t->p, "-._~!$&'()*+,;=") &&
-			   !one_of(*t->p, more)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-/* RFC 3986, 3.2.2 IP-literal with its brackets. */
-static bool take_ip_literal(struct text *t)
-{
-	const char *close = memchr(t->p, ']', (size_t)(t->end - t->p));
-	const char *s = t->p + 1;
-
-	if (!close)
-		return false;
-	t->p = close + 1;
-	if (s < close && (*s == 'v' || *s == 'V')) {
-		const char *dot = memchr(s, '.', (size_t)(close - s));
-		struct text rest = {dot ? dot + 1 : close, close};
-
-		if (!dot || dot == s + 1 || rest.p == close)
-			return false;
-		while (++s < dot) {
-			if (!is_hex(*s))
-				return false;
-		}
-		return take_chars(&rest, ":", "%") && rest.p == close;
-	}
-	return is_ipv6(s, (size_t)(close - s));
-}
-
-static bool take_authority(struct text *t)
-{
-	const char *stop = t->p;
-	struct text user = *t;
-
-	while (stop < t->end && !one_of(*stop, "/?#"))
-		stop++;
-	user.end = stop;
-	if (memchr(t->p, '@', (size_t)(stop - t->p))) {
-		if (!take_chars(&user, ":", "@"))
-			return false;
-		t->p = user.p + 1;
-	}
-	if (t->p < stop && *t->p == '[') {
-		if (!take_ip_literal(t))
-			return false;
-	} else if (!take_chars(t, "", ":/?#")) {
-		return false;
-	}
-	if (take(t, ':')) {
-		while (t->p < stop && is_digit(*t->p))
-			t->p++;
-	}
-	return t->p == stop;
-}
-
-/* RFC 3986, 3: with a scheme. */
-static bool is_uri(const char *s, size_t len)
-{
-	struct text t = {s, s + len};
-
-	if (len == 0 || !is_alnum(*s) || is_digit(*s))
-		return false;
-	while (t.p < t.end && (is_alnum(*t.p) || one_of(*t.p, "+-.")))
-		t.p++;
-	if (!take(&t, ':'))
-		return false;
-	if (t.end - t.p >= 2 && t.p[0] == '/' && t.p[1] == '/') {
-		t.p += 2;
-		if (!take_authority(&t))
-			return false;
-	}
-	if (!take_chars(&t, ":@/", "?#"))
-		return false;
-	if (take(&t, '?') && !take_chars(&t, ":@/?", "#"))
-		return false;
-	if (take(&t, '#') && !take_chars(&t, ":@/?", ""))
-		return false;
-	return t.p == t.end;
-}
-
 bool (*schema_format(const char *name))(const char *s, size_t len)
 {
 	static const struct {
@@ -382,7 +224,7 @@ bool (*schema_format(const char *name))(const char *s, size_t len)
 		bool (*check)(const char *s, size_t len);
 	} formats[] = {
 		{"email", is_email},
-		{"uri", is_uri},
+		{"uri", uri_valid},
 		{"date", is_date},
 		{"date-time", is_date_time},
 	};

@@ -5,7 +5,7 @@
  * What the files of the validator share, and no one else includes: the
  * compiled graph and the steps that build it.
  *
- *   compile:   json_schema.c -> _keywords.c -> _ref.c (_uri.c, _meta.c)
+ *   compile:   json_schema.c -> _keywords.c -> _ref.c (uri.c, _meta.c)
  *   validate:  json_schema_validate.c -> _array.c, _object.c, _logic.c
  *   both use:  _value.c (numbers, equality), _pattern.c, _format.c, _explain.c
  */
@@ -246,11 +246,4 @@ const char *schema_meta_text(const char *uri);
 
 /* json_schema_format.c: NULL when the format is only an annotation. */
 bool (*schema_format(const char *name))(const char *s, size_t len);
-
-/* json_schema_uri.c: RFC 3986, 5.2. malloc()ed; NULL: no memory. */
-char *schema_uri_resolve(const char *base, const char *ref);
-/* Cuts the fragment off in place; "" when there is none. */
-char *schema_uri_cut_fragment(char *uri);
-/* Undoes %XX in place; false when malformed. */
-bool schema_uri_decode(char *s);
 #endif

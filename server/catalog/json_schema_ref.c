@@ -3,6 +3,7 @@
 #include "server/base/jsontext.h"
 #include "server/base/limits.h"
 #include "server/catalog/json_schema_node.h"
+#include "server/catalog/uri.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,10 +219,10 @@ static bool read_id(struct schema_compiler *c, const json_t *json,
 	if (old && json_string_value(named)[0] == '#')
 		return add_anchor(c, node, json_string_value(named) + 1, "$id",
 				  false);
-	uri = schema_uri_resolve(node->resource->uri, json_string_value(named));
+	uri = uri_resolve(node->resource->uri, json_string_value(named));
 	if (!uri)
 		return schema_nomem(c);
-	fragment = schema_uri_cut_fragment(uri);
+	fragment = uri_cut_fragment(uri);
 	if (*fragment)
 		ok = schema_fail(c, BIDE_INVALID, node, "$id",
 				 "must not have a fragment");
@@ -454,10 +455,10 @@ static const struct schema_node *find_target(struct schema_compiler *c,
 					     const struct schema_pending *p,
 					     char *uri)
 {
-	char *fragment = schema_uri_cut_fragment(uri);
+	char *fragment = uri_cut_fragment(uri);
 	const struct schema_resource *r = find_resource(c, uri);
 
-	if (!schema_uri_decode(fragment)) {
+	if (!uri_decode(fragment)) {
 		unresolved(c, p, "has a malformed fragment");
 		return NULL;
 	}
@@ -483,7 +484,7 @@ bool schema_resolve(struct schema_compiler *c)
 	/* Resolving one may bring new ones. */
 	while (c->pending && c->rc == BIDE_OK) {
 		struct schema_pending *p = c->pending;
-		char *uri = schema_uri_resolve(p->node->resource->uri, p->uri);
+		char *uri = uri_resolve(p->node->resource->uri, p->uri);
 
 		c->pending = p->next;
 		if (!uri)

@@ -3,8 +3,8 @@
 #include "server/base/jsontext.h"
 #include "server/base/limits.h"
 #include "server/catalog/entry.h"
-#include "server/catalog/json_schema_node.h"
 #include "server/catalog/registry_internal.h"
+#include "server/catalog/uri.h"
 #include "server/catalog/uri_template.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ bool registry_uri_valid(const char *uri)
 {
 	size_t len = strlen(uri);
 
-	return len <= LIMIT_URI_BYTES && schema_format("uri")(uri, len);
+	return len <= LIMIT_URI_BYTES && uri_valid(uri, len);
 }
 
 /* ---- checks ---- */

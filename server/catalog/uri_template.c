@@ -4,7 +4,7 @@
 #include "server/base/error.h"
 #include "server/base/limits.h"
 #include "server/base/utf8.h"
-#include "server/catalog/json_schema_node.h"
+#include "server/catalog/uri.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,7 @@ static enum bide_rc check_shape(const struct uri_template *t,
 			buf_addc(&b, '1');
 	}
 	valid = !b.failed && b.len <= LIMIT_URI_BYTES && b.len > 0 &&
-		schema_format("uri")(b.data, b.len);
+		uri_valid(b.data, b.len);
 	buf_fini(&b);
 	if (b.failed)
 		return BIDE_NOMEM;
@@ -276,7 +276,7 @@ static enum bide_rc take_value(const struct match *m, size_t part, size_t at,
 
 	if (!value)
 		return BIDE_NOMEM;
-	if (schema_uri_decode(value) && utf8_valid(value, strlen(value)) &&
+	if (uri_decode(value) && utf8_valid(value, strlen(value)) &&
 	    !climbs(value, before->text, before->len))
 		rc = json_object_set_new(vars, m->t->parts[part].text,
 					 json_string(value))

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/catalog/json_schema_node.h"
+#include "server/catalog/uri.h"
 
 static void resolves(const char *base, const char *ref, const char *want)
 {
-	char *uri = schema_uri_resolve(base, ref);
+	char *uri = uri_resolve(base, ref);
 
 	assert_non_null(uri);
 	assert_string_equal(uri, want);
@@ -80,15 +80,15 @@ static void test_uri__cuts_and_decodes_fragments(void **state)
 	char uri[] = "http://a#/b%20c";
 	char bad[] = "%4";
 	char nul[] = "a%00";
-	char *fragment = schema_uri_cut_fragment(uri);
+	char *fragment = uri_cut_fragment(uri);
 
 	(void)state;
 	assert_string_equal(uri, "http://a");
-	assert_true(schema_uri_decode(fragment));
+	assert_true(uri_decode(fragment));
 	assert_string_equal(fragment, "/b c");
-	assert_string_equal(schema_uri_cut_fragment(uri), "");
-	assert_false(schema_uri_decode(bad));
-	assert_false(schema_uri_decode(nul));
+	assert_string_equal(uri_cut_fragment(uri), "");
+	assert_false(uri_decode(bad));
+	assert_false(uri_decode(nul));
 }
 
 int main(void)
