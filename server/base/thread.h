@@ -28,6 +28,7 @@ enum mutex_rank {
 	RANK_DISPATCH = 20,
 	RANK_CALL = 30, /* handler: one call */
 	RANK_ENGINE = 40,
+	RANK_TOPICS = 45, /* task: who listens for what */
 	RANK_WAKE = 50,
 	RANK_POOL = 60,
 	RANK_STORE = 70, /* the writer's queue */

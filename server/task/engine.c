@@ -63,6 +63,9 @@ static void hear(void *user, enum store_signal what, int64_t task)
 			claims_want(ear->e);
 			break;
 		case STORE_SIGNAL_TASK:
+			topics_signal(ear->e->topics, task);
+			if (task == STORE_TOPICS)
+				break;
 			wake_signal(ear->e->wake, task);
 			guard_look(ear->e, task);
 			break;
@@ -138,7 +141,9 @@ static void engine_free(struct engine *e)
 {
 	pool_free(e->tasks);
 	pool_free(e->calls);
+	topics_stop(e->topics);
 	wake_free(e->wake);
+	topics_free(e->topics);
 	cond_fini(&e->changed);
 	cond_fini(&e->ending);
 	cond_fini(&e->kick);
@@ -165,9 +170,10 @@ static struct engine *engine_new(const struct engine_options *opt)
 	e->claims.due_ms = NEVER;
 	e->claims.keep_ms = clock_boot_ms() + DOUBT_MS;
 	e->wake = wake_new(opt->store);
+	e->topics = topics_new(opt->store, e->wake);
 	e->calls = pool_new("call", e->opt.call_workers);
 	e->tasks = pool_new("task", e->opt.task_workers);
-	if (e->wake && e->calls && e->tasks)
+	if (e->wake && e->topics && e->calls && e->tasks)
 		return e;
 	engine_free(e);
 	return NULL;
@@ -249,6 +255,11 @@ struct store *engine_store(struct engine *e)
 struct wake *engine_wake(struct engine *e)
 {
 	return e->wake;
+}
+
+struct topics *engine_topics(struct engine *e)
+{
+	return e->topics;
 }
 
 struct pool *engine_calls(struct engine *e)

@@ -5,6 +5,7 @@
 #include "server/handler/caller.h"
 #include "server/handler/run.h"
 #include "server/task/pool.h"
+#include "server/task/topic.h"
 #include "server/task/wake.h"
 #include "store/store.h"
 #include <jansson.h>
@@ -29,6 +30,7 @@ enum bide_rc engine_start(const struct engine_options *opt, struct engine **ret,
 			  struct bide_error *reterr) BIDE_NODISCARD;
 struct store *engine_store(struct engine *e);
 struct wake *engine_wake(struct engine *e);
+struct topics *engine_topics(struct engine *e);
 struct pool *
 engine_calls(struct engine *e); /* the pool of calls answered at once */
 /* Draining, step one: claims nothing more; running handlers yield at their next

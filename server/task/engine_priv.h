@@ -126,6 +126,7 @@ struct engine {
 	struct engine_options opt;
 	struct store *store;
 	struct wake *wake;
+	struct topics *topics;
 	struct pool *calls, *tasks;
 	struct ear *ear;
 	size_t ntools;
