@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/base/error.h"
-#include "server/base/jsontext.h"
+#include "server/catalog/entry.h"
 #include "server/main.h"
 #include "server/security/keyring.h"
 
@@ -76,19 +76,11 @@ enum bide_rc bide_server_set_icons(struct bide_server *server,
 				   const char *icons_json,
 				   struct bide_error *reterr)
 {
-	json_t *icons = NULL;
-	enum bide_rc rc = BIDE_OK;
+	const struct entry e = {"server", server->name, reterr};
+	enum bide_rc rc =
+		entry_check_json(&e, "icons", icons_json, entry_icons_problem);
 
-	if (icons_json != NULL)
-		rc = jsontext_parse(icons_json, strlen(icons_json), &icons,
-				    reterr);
-	if (rc == BIDE_OK && icons_json != NULL && !json_is_array(icons))
-		rc = error_set(reterr, BIDE_INVALID,
-			       "icons: expected an array of Icon objects");
-	if (rc == BIDE_OK)
-		rc = replace(&server->icons, icons_json);
-	json_decref(icons);
-	return rc;
+	return rc != BIDE_OK ? rc : replace(&server->icons, icons_json);
 }
 
 enum bide_rc bide_server_set_option(struct bide_server *server,

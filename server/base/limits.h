@@ -28,6 +28,7 @@
 #define LIMIT_STATUS_BYTES          1024 /* a status message */
 #define LIMIT_LOG_DATA_BYTES        (16 * 1024)
 #define LIMIT_TOOLS                 4096
+#define LIMIT_TOOL_HEADERS          32 /* parameters mirrored into headers */
 #define LIMIT_PROMPTS               4096
 #define LIMIT_PROMPT_ARGS           256
 #define LIMIT_RESOURCES             4096 /* fixed ones; as many templates */

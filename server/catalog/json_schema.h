@@ -111,4 +111,5 @@ enum bide_rc json_schema_check_elicitation(const json_t *schema,
  * Security").
  */
 const char *json_schema_secret_property(const json_t *schema);
+bool json_schema_secret_name(const char *name);
 #endif

@@ -150,7 +150,7 @@ static bool is_run_together(const char *word, const char *secret)
 	return *word == '\0';
 }
 
-static bool looks_secret(const char *name)
+bool json_schema_secret_name(const char *name)
 {
 	struct words w;
 
@@ -186,7 +186,7 @@ const char *json_schema_secret_property(const json_t *schema)
 		const char *format =
 			json_string_value(json_object_get(p, "format"));
 
-		if (looks_secret(name) ||
+		if (json_schema_secret_name(name) ||
 		    (format && strcmp(format, "password") == 0))
 			return name;
 	}

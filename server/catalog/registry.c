@@ -189,14 +189,21 @@ bool registry_completes(const struct registry *r)
 	return false;
 }
 
+static void warn_of(const struct tool *t)
+{
+	/* client/elicitation and server/tools: no secrets there. */
+	if (t->secret)
+		log_warn("catalog.argument_looks_secret", "tool=%s property=%s",
+			 t->def.name, t->secret);
+	for (size_t i = 0; i < t->n_params; i++)
+		if (t->params[i].secret)
+			log_warn("catalog.header_looks_secret",
+				 "tool=%s header=%s", t->def.name,
+				 t->params[i].header);
+}
+
 void registry_warn(const struct registry *r)
 {
-	for (size_t i = 0; i < registry_tools(r); i++) {
-		const struct tool *t = registry_tool_at(r, i);
-
-		/* client/elicitation and server/tools: no secrets there. */
-		if (t->secret)
-			log_warn("catalog.argument_looks_secret",
-				 "tool=%s property=%s", t->def.name, t->secret);
-	}
+	for (size_t i = 0; i < registry_tools(r); i++)
+		warn_of(registry_tool_at(r, i));
 }

@@ -23,6 +23,7 @@ struct tool_param {
 	char *header;            /* "Mcp-Param-Region" */
 	const char *const *path; /* property names from the root; NULL ends */
 	enum param_type type;
+	bool secret; /* it looks like one: the author is warned */
 };
 
 struct tool {
@@ -33,7 +34,7 @@ struct tool {
 	struct json_schema *output; /* NULL: none */
 	char *listing; /* its entry of tools/list: JSON text, made once */
 	size_t listing_len;
-	const struct tool_param *params; /* mirrored into headers */
+	struct tool_param *params; /* mirrored into headers */
 	size_t n_params;
 	char *secret; /* an argument whose name looks like a secret; NULL */
 	size_t index; /* in registration order */

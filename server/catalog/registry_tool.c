@@ -3,6 +3,7 @@
 #include "server/base/jsontext.h"
 #include "server/catalog/entry.h"
 #include "server/catalog/registry_internal.h"
+#include "server/catalog/tool_params.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,8 @@ static enum bide_rc prepare_input(const struct entry *e, struct tool *t)
 		rc = entry_refuse(e, "input_schema is not of type object");
 	if (!rc)
 		rc = compile(e, "input_schema", schema, &t->input);
+	if (!rc)
+		rc = tool_params_read(e, schema, &t->params, &t->n_params);
 	if (!rc && !note_secret(t, schema))
 		rc = entry_nomem(e);
 	json_decref(schema);
@@ -215,6 +218,7 @@ void tool_free(struct tool *t)
 		return;
 	json_schema_free(t->input);
 	json_schema_free(t->output);
+	tool_params_free(t->params, t->n_params);
 	free(t->listing);
 	free(t->secret);
 	entry_drop(t->def.name);

@@ -8,6 +8,7 @@
 #include "server/base/utf8.h"
 #include "server/protocol/call.h"
 #include "server/protocol/headers.h"
+#include "server/protocol/params.h"
 
 /*
  * The 2026-07-28 revision: the envelope that each request carries (basic/index
@@ -238,6 +239,21 @@ static const char *name_member(const char *method)
 	return NULL;
 }
 
+static bool check_params(struct call *c, const char *tool_name)
+{
+	const struct tool *tool = registry_tool(c->p->opt.registry, tool_name);
+	struct buf why = {0};
+	bool agree =
+		tool == NULL ||
+		params_agree(tool, json_object_get(c->msg.params, "arguments"),
+			     c->ex, &why);
+
+	if (!agree)
+		refuse_headers(c, why.failed ? "Mcp-Param-" : why.data);
+	buf_fini(&why);
+	return agree;
+}
+
 static bool check_headers(struct call *c)
 {
 	const char *method = headers_get(c->ex, "Mcp-Method");
@@ -263,7 +279,8 @@ static bool check_headers(struct call *c)
 					  : "Mcp-Name does not match the body");
 		return false;
 	}
-	return true;
+	return strcmp(c->msg.method, "tools/call") != 0 ||
+	       check_params(c, value);
 }
 
 /* ---- multi round-trip requests ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/protocol/headers.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -110,7 +109,7 @@ bool headers_json(const char *content_type)
 	       is_type(type, "application/json");
 }
 
-/* ---- Mcp-Name ---- */
+/* ---- values that mirror the body ---- */
 static bool printable(struct span s)
 {
 	size_t i;
@@ -121,26 +120,20 @@ static bool printable(struct span s)
 	return true;
 }
 
-static bool decoded_is(const char *at, size_t len, const char *text)
+static bool decode(const char *at, size_t len, struct buf *out)
 {
-	size_t want = strlen(text);
 	size_t got = 0;
-	char *out;
-	bool same;
+	char *room = buf_room(out, len);
 
-	/* Padded base64 has one length for so many bytes. */
-	if (len != (want + 2) / 3 * 4)
+	if (room == NULL ||
+	    !security_base64_decode(at, len, room, len + 1, &got))
 		return false;
-	out = malloc(len + 1);
-	if (out == NULL)
-		return false;
-	same = security_base64_decode(at, len, out, len + 1, &got) &&
-	       got == want && memcmp(out, text, want) == 0;
-	free(out);
-	return same;
+	out->len += got;
+	out->data[out->len] = '\0';
+	return true;
 }
 
-bool headers_name_is(const char *value, const char *text)
+bool headers_decode(const char *value, struct buf *out)
 {
 	struct span s = trim(value, strlen(value));
 	size_t pre = sizeof(PREFIX) - 1;
@@ -150,6 +143,16 @@ bool headers_name_is(const char *value, const char *text)
 		return false;
 	if (s.len >= pre + suf && memcmp(s.at, PREFIX, pre) == 0 &&
 	    memcmp(s.at + s.len - suf, SUFFIX, suf) == 0)
-		return decoded_is(s.at + pre, s.len - pre - suf, text);
-	return strlen(text) == s.len && memcmp(s.at, text, s.len) == 0;
+		return decode(s.at + pre, s.len - pre - suf, out);
+	return buf_add(out, s.at, s.len);
+}
+
+bool headers_name_is(const char *value, const char *text)
+{
+	struct buf b = {0};
+	bool same = headers_decode(value, &b) && strlen(text) == b.len &&
+		    (b.len == 0 || memcmp(b.data, text, b.len) == 0);
+
+	buf_fini(&b);
+	return same;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef PROTOCOL_HEADERS_H
 #define PROTOCOL_HEADERS_H
+#include "server/base/buf.h"
 #include "server/protocol/exchange.h"
 #include <stdbool.h>
 /*
@@ -13,8 +14,11 @@ bool headers_equal(const char *value, const char *text);
 bool headers_accept(const char *value);
 bool headers_json(const char *content_type);
 /*
- * Mcp-Name against @text ("Value Encoding"): plain visible ASCII, or
- * =?base64?...?= decoded strictly.
+ * What a value of Mcp-Name or Mcp-Param-* stands for ("Value Encoding"): plain
+ * visible ASCII, or =?base64?...?= decoded strictly. Appended to @out. False:
+ * characters that a header must not have, no strict Base64, or out->failed.
  */
+bool headers_decode(const char *value, struct buf *out);
+/* The same against @text. */
 bool headers_name_is(const char *value, const char *text);
 #endif
