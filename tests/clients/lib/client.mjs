@@ -1,6 +1,7 @@
 // The official client, connected at revision 2026-07-28, and a record of what
 // it put on the wire.
 import assert from "node:assert/strict";
+import { appendFileSync } from "node:fs";
 import { after } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "./sdk.mjs";
 
@@ -17,6 +18,16 @@ export const EVERYTHING = {
 export const accept = (content) => ({ action: "accept", content });
 export const says = (text) => ({ role: "assistant", model: "test",
 	stopReason: "endTurn", content: { type: "text", text } });
+
+// A line for what a server sent, for tests/unit/protocol/test_wire_schema.c.
+function log(method, status, message) {
+	const file = process.env.BIDE_WIRE_LOG;
+	const line = "id" in message ? { method, status, events: [], message }
+		: { method, status, events: [message] };
+
+	if (file !== undefined)
+		appendFileSync(file, `${JSON.stringify(line)}\n`);
+}
 
 // Sends the requests to @urls in turn, and keeps what was sent and answered.
 class Wire {
@@ -36,12 +47,32 @@ class Wire {
 		const response = await fetch(to, init);
 		one.status = response.status;
 		one.type = response.headers.get("content-type");
+		if (one.type === "text/event-stream")
+			return new Response(this.#watch(one, response.body), response);
 		if (one.type !== "application/json")
 			return response;
 		one.reply = await response.json();
+		log(one.body.method, one.status, one.reply);
 		return new Response(JSON.stringify(this.rewrite(one.reply, one.body)),
 			response);
 	};
+
+	// The same stream; each event of ours is one line of data.
+	#watch(one, body) {
+		const decoder = new TextDecoder();
+		let text = "";
+
+		return body.pipeThrough(new TransformStream({ transform(chunk, out) {
+			out.enqueue(chunk);
+			text += decoder.decode(chunk, { stream: true });
+			const lines = text.split("\n");
+			text = lines.pop();
+			for (const line of lines)
+				if (line.startsWith("data:"))
+					log(one.body.method, one.status,
+						JSON.parse(line.slice(5)));
+		} }));
+	}
 
 	// Begins anew, with the first of its urls.
 	reset() {
