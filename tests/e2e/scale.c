@@ -83,8 +83,12 @@ static void crew_run(struct crew *c, long n)
 	assert_int_equal(atomic_load(&c->wrong), 0);
 }
 
-/* All that was created was entered, and nothing runs. A heap of a hundred
- * thousand takes its time, so what counts is that it goes on. */
+/*
+ * All that was created was entered, and has been parked or has ended. A heap of
+ * a hundred thousand takes its time, so what counts is that it goes on. The
+ * rows have the last word: between a claim and the handler, and between the
+ * handler and the commit of what it came to, bide_tasks_running counts nobody.
+ */
 static bool settled(const struct server *v)
 {
 	double created = probe_metric(v, "bide_tasks_created_total");
@@ -93,7 +97,8 @@ static bool settled(const struct server *v)
 	for (;;) {
 		claimed = probe_metric(v, "bide_tasks_claimed_total");
 		if (claimed >= created)
-			return probe_await_most(v, "bide_tasks_running", 0);
+			return probe_await_rows(v->scratch->db,
+						"task WHERE state < 3", 0);
 		if (!probe_await_least(v, "bide_tasks_claimed_total",
 				       claimed + 1))
 			return false;
@@ -262,7 +267,8 @@ static void test_waiting_tasks__leave_claims_as_fast(void **unused)
 	(void)printf("a two-step task: %.2f ms alone, %.2f ms beside %ld that "
 		     "wait\n",
 		     b, a, scaled(10000, 100000));
-	assert_true(a <= 2 * b);
+	if (!sanitized())
+		assert_true(a <= 2 * b);
 	some_free();
 	server_free(empty);
 	server_free(full);
@@ -385,13 +391,14 @@ static void test_sweeper__is_in_nobodys_way(void **unused)
 	assert_true(settled(v));
 	assert_true(probe_rows(s->db, "task") >= n);
 	swept = probe_metric(v, "bide_tasks_swept_total");
+	/* a task that ended after the jump would stay for another hour */
 	testclock_forward(k, 2 * HOUR_MS);
-	while (calls < n &&
-	       probe_metric(v, "bide_tasks_swept_total") < swept + (double)n)
+	do
 		ms[calls++] = two_step_ms(v);
+	while (calls < n &&
+	       probe_metric(v, "bide_tasks_swept_total") < swept + (double)n);
 	assert_true(probe_await_least(v, "bide_tasks_swept_total",
 				      swept + (double)n));
-	assert_true(calls > 0);
 	p50 = median_of(ms, (size_t)calls);
 	worst = ms[calls - 1];
 	(void)printf("%ld calls while %ld tasks were swept: p50 %.1f ms, worst "
@@ -533,6 +540,7 @@ static void test_polling__writes_nothing(void **unused)
 	assert_non_null(r);
 	reply_free(r);
 	/* the handle's delivery is written down after its reply */
+	assert_true(probe_await_rows(s->db, "task WHERE abandon_at > 0", 0));
 	assert_true(settled(v));
 	operations = probe_metric(v, "bide_store_operations_total");
 	commits = probe_metric(v, "bide_store_commits_total");
