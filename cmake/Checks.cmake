@@ -78,7 +78,7 @@ if(TARGET protocol_test_wire_schema)
   set_tests_properties(check.wire PROPERTIES FIXTURES_CLEANUP wire
     LABELS check ENVIRONMENT BIDE_WIRE_LOG=${wire_log})
   foreach(name cases clock connection conformance conformance_tasks envelope
-      examples handle listen rounds strict tasks)
+      examples examples_moving examples_rounds handle listen rounds strict tasks)
     if(TARGET e2e_${name})
       set_property(TEST e2e.${name} APPEND PROPERTY FIXTURES_REQUIRED wire)
       set_property(TEST e2e.${name} APPEND PROPERTY ENVIRONMENT

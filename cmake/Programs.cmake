@@ -105,6 +105,18 @@ if(TARGET example_demo_server AND TARGET example_demo_client)
     ENVIRONMENT "BIDE_BUILD=${CMAKE_BINARY_DIR}")
 endif()
 
+# So do the examples: each is played as ./dev example does.
+file(GLOB lessons CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/lessons/*.json)
+foreach(lesson ${lessons})
+  get_filename_component(name ${lesson} NAME_WE)
+  if(TARGET example_${name} AND TARGET example_demo_client)
+    add_test(NAME e2e.example_${name} COMMAND sh
+      ${CMAKE_SOURCE_DIR}/examples/demo.sh --example ${name})
+    set_tests_properties(e2e.example_${name} PROPERTIES LABELS e2e PROCESSORS 2
+      TIMEOUT 600 ENVIRONMENT "BIDE_BUILD=${CMAKE_BINARY_DIR}")
+  endif()
+endforeach()
+
 bide_find_programs(bench tests/bench)
 file(GLOB lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/bench/lib/*.c
   ${CMAKE_SOURCE_DIR}/tests/e2e/lib/*.c)
