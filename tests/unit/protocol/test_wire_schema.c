@@ -153,22 +153,49 @@ static void check_detailed(const json_t *t, struct buf *why)
 		   why);
 }
 
-static void check_call(const json_t *m, const json_t *r, struct buf *why)
+/* What answers each method; @done: it may be answered with input_required, or
+ * with a result of this type. */
+static const struct answer {
+	const char *method, *response, *done;
+} answers[] = {
+	{"server/discover", "DiscoverResultResponse", NULL},
+	{"tools/list", "ListToolsResultResponse", NULL},
+	{"prompts/list", "ListPromptsResultResponse", NULL},
+	{"resources/list", "ListResourcesResultResponse", NULL},
+	{"resources/templates/list", "ListResourceTemplatesResultResponse",
+	 NULL},
+	{"completion/complete", "CompleteResultResponse", NULL},
+	{"subscriptions/listen", "SubscriptionsListenResultResponse", NULL},
+	{"tools/call", "CallToolResultResponse", "CallToolResult"},
+	{"prompts/get", "GetPromptResultResponse", "GetPromptResult"},
+	{"resources/read", "ReadResourceResultResponse", "ReadResourceResult"},
+};
+
+static const struct answer *answer_to(const char *method)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (strcmp(answers[i].method, method) == 0)
+			return &answers[i];
+	return NULL;
+}
+
+static void check_call(const struct answer *a, const json_t *m, const json_t *r,
+		       struct buf *why)
 {
 	const char *type = text(r, "resultType");
 
-	if (strcmp(type, "task") == 0) {
+	if (strcmp(type, "task") == 0 && strcmp(a->method, "tools/call") == 0) {
 		is(EXTENSION, "CreateTaskResult", r, why);
 		return;
 	}
-	is(CORE, "CallToolResultResponse", m, why);
+	is(CORE, a->response, m, why);
 	if (strcmp(type, "input_required") == 0) {
 		is(CORE, "InputRequiredResult", r, why);
 		if (json_object_get(r, "inputRequests") == NULL &&
 		    json_object_get(r, "requestState") == NULL)
 			(void)buf_addstr(why, "neither questions nor state\n");
 	} else if (strcmp(type, "complete") == 0) {
-		is(CORE, "CallToolResult", r, why);
+		is(CORE, a->done, r, why);
 	} else {
 		(void)buf_addf(why, "resultType \"%s\"\n", type);
 	}
@@ -177,20 +204,17 @@ static void check_call(const json_t *m, const json_t *r, struct buf *why)
 static void check_result(const char *method, const json_t *m, struct buf *why)
 {
 	const json_t *r = json_object_get(m, "result");
+	const struct answer *a = answer_to(method);
 
 	is(CORE, "JSONRPCResultResponse", m, why);
-	if (strcmp(method, "tools/call") == 0) {
-		check_call(m, r, why);
+	if (a != NULL && a->done != NULL) {
+		check_call(a, m, r, why);
 		return;
 	}
 	if (strcmp(text(r, "resultType"), "complete") != 0)
 		(void)buf_addstr(why, "resultType is not complete\n");
-	if (strcmp(method, "server/discover") == 0) {
-		is(CORE, "DiscoverResultResponse", m, why);
-	} else if (strcmp(method, "tools/list") == 0) {
-		is(CORE, "ListToolsResultResponse", m, why);
-	} else if (strcmp(method, "subscriptions/listen") == 0) {
-		is(CORE, "SubscriptionsListenResultResponse", m, why);
+	if (a != NULL) {
+		is(CORE, a->response, m, why);
 	} else if (strcmp(method, "tasks/get") == 0) {
 		is(EXTENSION, "GetTaskResult", r, why);
 		check_detailed(r, why);
@@ -309,9 +333,87 @@ static enum bide_rc status_and_ask(struct bide_call *call, void *user)
 	return asks_all(call, user);
 }
 
+static enum bide_rc all_messages(struct bide_call *call, void *user)
+{
+	(void)user;
+	BIDE_TRY(bide_add_text(call, "text"));
+	BIDE_TRY(bide_annotate(call, json_pack("{s:[s],s:f,s:s}", "audience",
+					       "assistant", "priority", 0.5,
+					       "lastModified",
+					       "2026-07-28T00:00:00Z")));
+	BIDE_TRY(bide_role(call, BIDE_ASSISTANT));
+	BIDE_TRY(bide_add_image(call, "x", 1, "image/png"));
+	BIDE_TRY(bide_add_audio(call, "x", 1, "audio/wav"));
+	BIDE_TRY(bide_add_resource_text(call, "file:///a", "text/plain", "a"));
+	return bide_add_resource_link(call, "file:///c", "c", NULL, NULL, NULL);
+}
+
+static enum bide_rc all_contents(struct bide_call *call, void *user)
+{
+	(void)user;
+	BIDE_TRY(bide_text(call, "text"));
+	return bide_add_resource_blob(call, "test://b", "image/png", "b", 1);
+}
+
+static enum bide_rc suggests(struct bide_completion *c, void *user)
+{
+	(void)user;
+	return bide_complete_add(c, "value");
+}
+
+static enum bide_rc lists(struct bide_list *list, void *user)
+{
+	struct bide_resource r = {BIDE_RESOURCE, .uri = "test://t/1",
+				  .name = "1", .bytes = 7,
+				  .annotations = "{\"priority\":1}"};
+
+	(void)user;
+	return bide_list_add(list, &r);
+}
+
+static void add_contents(struct registry *r)
+{
+	static const struct bide_prompt_arg arg = {"a", "A", "an argument",
+						   false};
+	struct bide_prompt p = {BIDE_PROMPT,
+				.name = "all_messages",
+				.title = "All",
+				.description = "all kinds",
+				.icons = "[{\"src\":\"https://x.example/i\"}]",
+				.args = &arg,
+				.n_args = 1,
+				.handler = all_messages,
+				.complete = suggests};
+	struct bide_resource s = {BIDE_RESOURCE,
+				  .uri = "test://all",
+				  .name = "all",
+				  .title = "All",
+				  .mime_type = "text/plain",
+				  .annotations = "{\"audience\":[\"user\"]}",
+				  .bytes = 4,
+				  .handler = all_contents,
+				  .cache_ms = 5};
+
+	wire_prompt(r, p);
+	p.name = "asks";
+	p.handler = asks_all;
+	wire_prompt(r, p);
+	wire_resource(r, s);
+	s.uri = "test://asks";
+	s.handler = asks_all;
+	wire_resource(r, s);
+	s.uri = "test://t/{v}";
+	s.bytes = 0;
+	s.handler = all_contents;
+	s.list = lists;
+	s.complete = suggests;
+	wire_template(r, s);
+}
+
 static void add(struct registry *r)
 {
 	task_tools_add(r);
+	add_contents(r);
 	wire_tool(r,
 		  (struct bide_tool){
 			  BIDE_TOOL, .name = "asks_all", .title = "Asks",
@@ -375,6 +477,31 @@ static void send_requests(struct wire *w)
 		take(fake_raw(w, "POST", bodies[i],
 			      (struct post){.method = "tools/list"}),
 		     "tools/list");
+}
+
+static void send_contents(struct wire *w)
+{
+	static const char *const lists_of[] = {"prompts/list", "resources/list",
+					       "resources/templates/list"};
+	static const char *const uris[] = {"test://all", "test://t/1",
+					   "test://asks", "test://nope"};
+	static const char *const prompts[] = {"all_messages", "asks", "nope"};
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		send(w, (struct post){.method = lists_of[i]});
+		send(w, (struct post){.method = "prompts/get",
+				      .tool = prompts[i],
+				      .caps = CAPS_ALL});
+	}
+	for (i = 0; i < sizeof(uris) / sizeof(uris[0]); i++)
+		send(w, (struct post){.method = "resources/read",
+				      .uri = uris[i],
+				      .caps = CAPS_ALL});
+	send(w, (struct post){.method = "completion/complete",
+			      .params = "{\"ref\":{\"type\":\"ref/prompt\","
+					"\"name\":\"asks\"},\"argument\":{"
+					"\"name\":\"a\",\"value\":\"\"}}"});
 }
 
 static void send_calls(struct wire *w)
@@ -477,6 +604,12 @@ static void test_messages__fit_the_schemas(void **unused)
 	static const char *const core[] = {
 		"DiscoverResultResponse",
 		"ListToolsResultResponse",
+		"ListPromptsResultResponse",
+		"ListResourcesResultResponse",
+		"ListResourceTemplatesResultResponse",
+		"CompleteResultResponse",
+		"GetPromptResult",
+		"ReadResourceResult",
 		"CallToolResult",
 		"InputRequiredResult",
 		"SubscriptionsListenResultResponse",
@@ -504,6 +637,7 @@ static void test_messages__fit_the_schemas(void **unused)
 	task_tools_hold();
 	w = wire_new(&opt, add);
 	send_requests(w);
+	send_contents(w);
 	send_calls(w);
 	send_tasks(w);
 	l = listen(w);
@@ -546,6 +680,19 @@ static void test_check__finds_what_is_wrong(void **unused)
 		 M("\"result\":{\"resultType\":\"complete\",\"tools\":[],"
 		   "\"ttlMs\":1,\"cacheScope\":\"public\"}"),
 		 true},
+		{"prompts/get",
+		 M("\"result\":{\"resultType\":\"complete\","
+		   "\"messages\":[{\"role\":\"system\",\"content\":{"
+		   "\"type\":\"text\",\"text\":\"\"}}]}"),
+		 false},
+		{"resources/read",
+		 M("\"result\":{\"resultType\":\"complete\","
+		   "\"contents\":[{\"uri\":\"a:b\",\"text\":\"\"}]}"),
+		 false},
+		{"prompts/list",
+		 M("\"result\":{\"resultType\":\"input_required\"}"), false},
+		{"prompts/get", M("\"result\":{\"resultType\":\"task\"}"),
+		 false},
 		{"tasks/get",
 		 M("\"result\":{\"resultType\":\"task\",\"taskId\":\"a\","
 		   "\"status\":\"working\",\"createdAt\":\"x\","

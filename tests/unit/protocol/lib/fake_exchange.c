@@ -27,6 +27,33 @@ void wire_tool(struct registry *r, struct bide_tool def)
 		fail_msg("%s: %s", def.name, err.text);
 }
 
+void wire_prompt(struct registry *r, struct bide_prompt def)
+{
+	struct bide_error err = {0};
+
+	if (registry_add_prompt(r, &def, &err) != BIDE_OK)
+		fail_msg("%s: %s", def.name, err.text);
+}
+
+static void add_resource(struct registry *r, const struct bide_resource *def,
+			 bool template)
+{
+	struct bide_error err = {0};
+
+	if (registry_add_resource(r, def, template, &err) != BIDE_OK)
+		fail_msg("%s: %s", def->uri, err.text);
+}
+
+void wire_resource(struct registry *r, struct bide_resource def)
+{
+	add_resource(r, &def, false);
+}
+
+void wire_template(struct registry *r, struct bide_resource def)
+{
+	add_resource(r, &def, true);
+}
+
 static int64_t or (int64_t v, int64_t otherwise)
 {
 	return v != 0 ? v : otherwise;
@@ -232,6 +259,8 @@ static bool ex_stream_send(struct exchange *ex, const char *json, size_t len)
 		(void)json_array_append_new(f->events, event);
 	cond_broadcast(&f->more);
 	mutex_unlock(&f->lock);
+	if (f->w->on_event)
+		f->w->on_event(f->w, json);
 	return !gone;
 }
 
@@ -289,7 +318,10 @@ struct fake *fake_raw(struct wire *w, const char *http_method, const char *body,
 		   "application/json, text/event-stream");
 	add_header(f, "MCP-Protocol-Version", p.version, "2026-07-28");
 	add_header(f, "Mcp-Method", p.mcp_method, p.method);
-	add_header(f, "Mcp-Name", p.mcp_name, p.tool != NULL ? p.tool : p.task);
+	add_header(f, "Mcp-Name", p.mcp_name,
+		   p.tool != NULL  ? p.tool
+		   : p.uri != NULL ? p.uri
+				   : p.task);
 	add_header(f, "Idempotency-Key", p.idem_key, NULL);
 	f->ex.ops = &fake_ops;
 	f->ex.method = http_method;
@@ -349,6 +381,8 @@ struct fake *fake_post(struct wire *w, struct post p)
 		(void)json_object_set_new(params, "_meta", meta_of(&p));
 	if (p.tool != NULL)
 		(void)json_object_set_new(params, "name", json_string(p.tool));
+	if (p.uri != NULL)
+		(void)json_object_set_new(params, "uri", json_string(p.uri));
 	if (p.task != NULL)
 		(void)json_object_set_new(params, "taskId",
 					  json_string(p.task));
@@ -378,12 +412,57 @@ static void wait_answer(struct fake *f)
 	mutex_unlock(&f->lock);
 }
 
+static bool is_one_of(const struct fake *f, const char *const *methods)
+{
+	char member[64];
+
+	for (; *methods != NULL; methods++) {
+		(void)snprintf(member, sizeof(member), "\"method\":\"%s\"",
+			       *methods);
+		if (strstr(f->body, member) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Items 30, 34: hints stand on what may be cached, and nowhere else. */
+static void check_hints(const struct fake *f, json_t *result, const char *type)
+{
+	static const char *const cacheable[] = {"server/discover",
+						"tools/list",
+						"prompts/list",
+						"resources/list",
+						"resources/templates/list",
+						"resources/read",
+						NULL};
+	static const char *const tasks[] = {"tasks/get", "tools/call", NULL};
+	json_t *ttl = json_object_get(result, "ttlMs");
+	const char *scope =
+		json_string_value(json_object_get(result, "cacheScope"));
+
+	if (strcmp(type, "complete") == 0 && is_one_of(f, cacheable)) {
+		assert_true(json_is_integer(ttl));
+		assert_true(json_integer_value(ttl) >= 0);
+		assert_non_null(scope);
+		assert_true(strcmp(scope, "public") == 0 ||
+			    strcmp(scope, "private") == 0);
+	} else {
+		assert_null(scope);
+		/* A task's ttlMs is another matter. */
+		if (!is_one_of(f, tasks) ||
+		    json_object_get(result, "taskId") == NULL)
+			assert_null(ttl);
+	}
+}
+
 /* F33; S15, S25, S26, S41: what holds for every answer. */
 static void check_result(const struct fake *f, json_t *result)
 {
+	static const char *const asking[] = {"tools/call", "prompts/get",
+					     "resources/read", NULL};
 	const char *type =
 		json_string_value(json_object_get(result, "resultType"));
-	bool call = strstr(f->body, "\"tools/call\"") != NULL;
+	bool call = is_one_of(f, asking);
 
 	assert_non_null(type);
 	assert_non_null(json_object_get(json_object_get(result, "_meta"),
@@ -392,12 +471,12 @@ static void check_result(const struct fake *f, json_t *result)
 		assert_true(call);
 		assert_true(json_is_string(
 			json_object_get(result, "requestState")));
-		assert_null(json_object_get(result, "ttlMs"));
 	} else if (strcmp(type, "task") == 0) {
-		assert_true(call);
+		assert_true(strstr(f->body, "\"tools/call\"") != NULL);
 	} else {
 		assert_string_equal(type, "complete");
 	}
+	check_hints(f, result, type);
 }
 
 static void check_answer(const struct fake *f)

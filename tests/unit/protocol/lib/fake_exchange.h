@@ -34,12 +34,17 @@ struct wire {
 	struct dispatch *dispatch;
 	struct request_state *state;
 	struct protocol *protocol;
+	/* Each event of a stream, while it is being sent; may be NULL. */
+	void (*on_event)(struct wire *w, const char *json);
 };
 /* @add registers the tools. */
 struct wire *wire_new(const struct wire_options *opt,
 		      void (*add)(struct registry *r));
 void wire_free(struct wire *w);
 void wire_tool(struct registry *r, struct bide_tool def);
+void wire_prompt(struct registry *r, struct bide_prompt def);
+void wire_resource(struct registry *r, struct bide_resource def);
+void wire_template(struct registry *r, struct bide_resource def);
 
 #define FAKE_HEADERS 12
 struct fake {
@@ -63,6 +68,7 @@ struct fake {
 	bool streaming;
 	json_t *events; /* of the stream, in order, the response too */
 	bool gone;      /* sends fail from now on */
+	int looks;      /* how often it was asked */
 	bool finished;
 };
 
@@ -72,6 +78,7 @@ struct post {
 	const char *id;        /* JSON text; NULL: 1 */
 	const char *tool;      /* params.name */
 	const char *args;      /* JSON text */
+	const char *uri;       /* params.uri */
 	const char *task;      /* params.taskId */
 	const char *params;    /* JSON text: further members */
 	const char *caps;      /* JSON text; NULL: {} */
