@@ -64,6 +64,16 @@ if(TARGET bide AND NOT BIDE_SANITIZE)
     SKIP_RETURN_CODE 77)
 endif()
 
+# What the pages tell the reader to type.
+if(TARGET example_demo_server)
+  add_test(NAME check.docs COMMAND sh ${CMAKE_SOURCE_DIR}/tests/docs/run.sh
+    ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  add_test(NAME check.docs_selftest
+    COMMAND sh ${CMAKE_SOURCE_DIR}/tests/docs/selftest.sh ${CMAKE_BINARY_DIR})
+  set_tests_properties(check.docs check.docs_selftest PROPERTIES LABELS check
+    PROCESSORS 2 TIMEOUT 1800 SKIP_RETURN_CODE 77)
+endif()
+
 # Every message that these programs see goes into a file, and once they are over
 # it is held to the published schemas, where those are at hand. The programs
 # that count or kill are left out: theirs are the same messages many times.
