@@ -202,12 +202,15 @@ static enum bide_rc start(struct serve *s, struct bide_error *err)
 		rc = BIDE_NOMEM;
 	if (rc == BIDE_OK)
 		rc = start_http(s, err);
+	if (rc == BIDE_OK)
+		announcer_open(&s->server->announcer, s->store);
 	return rc;
 }
 
 /* ---- and down again ---- */
 static void stop(struct serve *s)
 {
+	announcer_close(&s->server->announcer);
 	/* A handler's thread may be on its last step of a reply. */
 	if (s->dispatch != NULL)
 		(void)dispatch_idle(s->dispatch, 1000);

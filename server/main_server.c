@@ -27,6 +27,7 @@ struct bide_server *bide_server_new(const char *name, const char *version)
 	s->version = strdup(version);
 	s->registry = registry_new();
 	s->config = config_new();
+	announcer_init(&s->announcer);
 	if (s->name == NULL || s->version == NULL || s->registry == NULL ||
 	    s->config == NULL) {
 		bide_server_free(s);
@@ -39,6 +40,7 @@ void bide_server_free(struct bide_server *server)
 {
 	if (server == NULL)
 		return;
+	announcer_fini(&server->announcer);
 	registry_free(server->registry);
 	config_free(server->config);
 	free(server->name);

@@ -55,6 +55,7 @@ struct dispatch {
 	struct dispatch_options opt;
 	struct store *store;
 	struct wake *wake;
+	struct topics *topics;
 	atomic_size_t open; /* requests without their answer */
 	atomic_bool draining;
 	struct mutex lock;

@@ -62,6 +62,7 @@ struct dispatch *dispatch_new(const struct dispatch_options *opt)
 	d->opt = *opt;
 	d->store = engine_store(opt->engine);
 	d->wake = engine_wake(opt->engine);
+	d->topics = engine_topics(opt->engine);
 	atomic_init(&d->open, 0);
 	atomic_init(&d->draining, false);
 	mutex_init(&d->lock, RANK_DISPATCH);

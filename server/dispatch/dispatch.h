@@ -79,6 +79,15 @@ struct outcome {
 	struct delivery delivery;
 };
 
+/* What a subscriptions/listen asked for and gets. */
+struct listening {
+	bool tools, prompts, resources; /* changes of these lists */
+	const char *const *uris;        /* NULL: not asked for, or not had */
+	size_t n_uris;
+	const char *const *tokens; /* of tasks; NULL: not asked for */
+	size_t n_tokens;
+};
+
 /* All calls: any thread, no lock held. Texts and pointers are borrowed. */
 struct reply_ops {
 	/* Exactly once, last; also after dispatch_closed(). The request is
@@ -90,10 +99,14 @@ struct reply_ops {
 			 const char *message);
 	void (*log)(struct request *rq, int level, const char *logger,
 		    const char *data);
-	/* subscriptions/listen: what is honoured, first; then task states. */
-	void (*listening)(struct request *rq, const char *const *tokens,
-			  size_t n);
+	/* subscriptions/listen: what is honoured, first; then what happens:
+	 * to a task, to the resource @uri, or without one to the list @what. */
+	void (*listening)(struct request *rq, const struct listening *l);
 	void (*task_changed)(struct request *rq, const struct store_task *t);
+	void (*changed)(struct request *rq, enum bide_changed what,
+			const char *uri);
+	/* Of that stream: the client has not been sent all of it yet. */
+	bool (*backed_up)(struct request *rq);
 	/* Seals; NULL: larger than allowed. malloc()ed text. */
 	char *(*seal)(struct request *rq, const struct continuation *c);
 	/* Opens a wait_for_task handle; false: not accepted. */

@@ -74,6 +74,17 @@ static void be_log(struct bide_call *c, int level, const char *logger,
 		rq->reply->log(rq, level, logger, data);
 }
 
+/* What runs inline is on a thread of the transport, which must not wait. */
+static enum bide_rc be_announce(struct bide_call *c, enum bide_changed what,
+				const char *uri)
+{
+	struct ephemeral *e = run_backend_data(c);
+
+	if (e->target->runs_inline)
+		return topic_announce_soon(e->d->store, what, uri);
+	return topic_announce(e->d->store, what, uri);
+}
+
 /* The database's clock: sealed here, it must mean the same elsewhere. */
 static int64_t be_now(struct bide_call *c)
 {
@@ -93,6 +104,7 @@ static const struct run_backend backend = {
 	.step = be_step,
 	.progress = be_progress,
 	.log = be_log,
+	.announce = be_announce,
 	.now_ms = be_now,
 	.draining = be_draining,
 };

@@ -5,14 +5,20 @@
 
 #include "server/base/clock.h"
 #include "server/base/limits.h"
-#include "server/dispatch/core.h"
+#include "server/dispatch/listen_filter.h"
 
 /*
  * subscriptions/listen: acknowledged first, then the present state of each
- * task it named, then each change, from any instance, until the client goes or
- * the server drains. The list of tools never changes while a server runs, so
- * there is nothing to honour in toolsListChanged.
+ * task it named, then each change of these, of the lists and of the resources
+ * it asked for, from any instance, until the client goes or the server drains.
+ *
+ * After the set-up all happens on the wake thread. What is to be told of lists
+ * and resources is a flag for each: while the client has not been sent what
+ * went before, it only stands, so one who reads slowly is owed each topic once.
  */
+#define TELL_BYTES    (64 * 1024) /* at once, of what is owed */
+#define TELL_AGAIN_MS 100         /* while the client reads slowly */
+
 struct listener;
 struct heard {
 	struct wake_watcher watch; /* first */
@@ -20,11 +26,31 @@ struct heard {
 	char token[STORE_TOKEN_BYTES];
 	uint64_t told; /* what was shown last; 0: nothing */
 };
+struct followed {
+	struct topic_watcher watch; /* first */
+	struct listener *l;
+	enum bide_changed what;
+	const char *uri; /* within the topic's name; NULL: a list */
+	bool owed;
+};
 struct listener {
 	struct pending p; /* first */
-	size_t n;
+	struct wake_timer tell;
+	bool telling; /* it is armed */
+	size_t n_tasks, n_topics;
+	struct followed *topics;
 	struct heard tasks[];
 };
+
+static void listener_free(struct listener *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n_topics; i++)
+		free((char *)l->topics[i].watch.name);
+	free(l->topics);
+	free(l);
+}
 
 static void end(struct pending *p)
 {
@@ -34,13 +60,17 @@ static void end(struct pending *p)
 	struct outcome o = {.kind = OUTCOME_LISTEN_END};
 	size_t i;
 
-	for (i = 0; i < l->n; i++)
+	for (i = 0; i < l->n_tasks; i++)
 		(void)wake_unwatch(d->wake, &l->tasks[i].watch);
+	for (i = 0; i < l->n_topics; i++)
+		topic_unwatch(d->topics, &l->topics[i].watch);
+	(void)wake_timer_disarm(d->wake, &l->tell);
 	pending_remove(p);
 	core_done(d, rq, &o);
-	free(l);
+	listener_free(l);
 }
 
+/* ---- tasks ---- */
 static uint64_t mix(uint64_t h, const char *s)
 {
 	for (; s != NULL && *s != '\0'; s++)
@@ -81,57 +111,13 @@ static void changed(struct wake_watcher *x, const struct store_task *t)
 		(void)wake_unwatch(p->d->wake, x);
 }
 
-/* False: answered with an error. */
-static bool check(struct dispatch *d, struct request *rq, json_t **ret_ids)
+static void take_task(struct dispatch *d, const struct request *rq,
+		      struct listener *l, const char *token)
 {
-	json_t *filter = json_object_get(rq->params, "notifications");
-	json_t *ids = json_object_get(filter, "taskIds");
-	json_t *id;
-	size_t i;
-
-	if (!json_is_object(filter) || (ids != NULL && !json_is_array(ids))) {
-		core_error(d, rq, CORE_INVALID,
-			   "params.notifications must be an object, "
-			   "and its taskIds an array of strings");
-		return false;
-	}
-	if (ids != NULL && (rq->caller.can & BIDE_CAN_TASKS) == 0) {
-		core_missing(d, rq, BIDE_CAN_TASKS, NULL);
-		return false;
-	}
-	if (json_array_size(ids) > LIMIT_TASK_IDS_PER_LISTEN) {
-		core_error(d, rq, CORE_INVALID, "At most %d taskIds",
-			   LIMIT_TASK_IDS_PER_LISTEN);
-		return false;
-	}
-	json_array_foreach (ids, i, id) {
-		if (!json_is_string(id)) {
-			core_error(d, rq, CORE_INVALID,
-				   "taskIds must be strings");
-			return false;
-		}
-	}
-	*ret_ids = ids;
-	return true;
-}
-
-static bool named_before(const struct listener *l, const char *token)
-{
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
-		if (strcmp(l->tasks[i].token, token) == 0)
-			return true;
-	return false;
-}
-
-static void take(struct dispatch *d, const struct request *rq,
-		 struct listener *l, const char *token)
-{
-	struct heard *h = &l->tasks[l->n];
+	struct heard *h = &l->tasks[l->n_tasks];
 	struct store_task *t = NULL;
 
-	if (strlen(token) >= sizeof(h->token) || named_before(l, token))
+	if (strlen(token) >= sizeof(h->token))
 		return;
 	/* Another principal's id is left out, as one that does not exist. */
 	if (store_get(d->store, token, rq->principal, 0, 0, &t) != BIDE_OK)
@@ -142,53 +128,165 @@ static void take(struct dispatch *d, const struct request *rq,
 		h->watch.task = t->id;
 		h->watch.what = STORE_GET_PAYLOAD | STORE_GET_OPEN_INPUTS;
 		memcpy(h->token, t->token, sizeof(h->token));
-		l->n++;
+		l->n_tasks++;
 	}
 	store_task_free(t);
 }
 
-static void acknowledge(struct request *rq, const struct listener *l)
+/* ---- lists and resources ---- */
+static size_t notice_bytes(const struct followed *f)
 {
-	const char **tokens = calloc(l->n + 1, sizeof(*tokens));
-	size_t n = tokens != NULL ? l->n : 0;
+	return 256 + (f->uri != NULL ? strlen(f->uri) : 0);
+}
+
+static void tell(struct wake_timer *t)
+{
+	struct listener *l =
+		(struct listener *)((char *)t -
+				    offsetof(struct listener, tell));
+	struct request *rq = l->p.rq;
+	size_t room = TELL_BYTES;
+	bool rest = rq->reply->backed_up(rq);
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		tokens[i] = l->tasks[i].token;
-	rq->reply->listening(rq, tokens, n);
-	free(tokens);
+	for (i = 0; i < l->n_topics && !rest; i++) {
+		struct followed *f = &l->topics[i];
+
+		if (!f->owed)
+			continue;
+		f->owed = false;
+		rq->reply->changed(rq, f->what, f->uri);
+		room -= notice_bytes(f) < room ? notice_bytes(f) : room;
+		rest = room == 0;
+	}
+	l->telling = rest;
+	if (rest)
+		wake_timer_arm(l->p.d->wake, t, clock_boot_ms() + TELL_AGAIN_MS,
+			       tell);
+}
+
+/* All that one look found are told together, after it. */
+static void announced(struct topic_watcher *x)
+{
+	struct followed *f = (struct followed *)x;
+	struct listener *l = f->l;
+
+	if (pending_closed(&l->p)) /* and waits for the set-up, as above */
+		return;
+	f->owed = true;
+	if (!l->telling)
+		wake_timer_arm(l->p.d->wake, &l->tell, clock_boot_ms(), tell);
+	l->telling = true;
+}
+
+static bool follow(struct listener *l, enum bide_changed what, const char *uri,
+		   int64_t since)
+{
+	struct followed *f = &l->topics[l->n_topics];
+
+	f->watch.name = topic_name(what, uri);
+	if (f->watch.name == NULL)
+		return false;
+	f->watch.fn = announced;
+	f->watch.since = since;
+	f->l = l;
+	f->what = what;
+	f->uri = uri;
+	l->n_topics++;
+	return true;
+}
+
+/* What is announced from here on is told, though the watching begins after the
+ * acknowledgement. */
+static bool follow_all(struct listener *l, const struct listen_filter *f)
+{
+	const bool lists[] = {f->tools, f->prompts, f->resources};
+	static const enum bide_changed whats[] = {BIDE_CHANGED_TOOLS,
+						  BIDE_CHANGED_PROMPTS,
+						  BIDE_CHANGED_RESOURCES};
+	int64_t since = 0;
+	bool good = true;
+	size_t i;
+
+	if (!f->tools && !f->prompts && !f->resources && f->n_uris == 0)
+		return true;
+	if (store_topic_last(l->p.d->store, &since) != BIDE_OK)
+		return false;
+	l->topics = calloc(f->n_uris + 3, sizeof(*l->topics));
+	if (l->topics == NULL)
+		return false;
+	for (i = 0; i < 3 && good; i++)
+		good = !lists[i] || follow(l, whats[i], NULL, since);
+	for (i = 0; i < f->n_uris && good; i++)
+		good = follow(l, BIDE_CHANGED_RESOURCES, f->uris[i], since);
+	return good;
+}
+
+/* ---- beginning ---- */
+/* The tokens that were found stand in the place of those asked for. */
+static void acknowledge(struct request *rq, const struct listener *l,
+			struct listen_filter *f)
+{
+	struct listening what = {
+		.tools = f->tools,
+		.prompts = f->prompts,
+		.resources = f->resources,
+		.uris = f->uris,
+		.n_uris = f->n_uris,
+		.tokens = f->tokens,
+		.n_tokens = l->n_tasks,
+	};
+	size_t i;
+
+	for (i = 0; i < l->n_tasks; i++)
+		f->tokens[i] = l->tasks[i].token;
+	rq->reply->listening(rq, &what);
+}
+
+static void begin(struct listener *l, struct listen_filter *f)
+{
+	struct dispatch *d = l->p.d;
+	struct request *rq = l->p.rq;
+	size_t i;
+
+	for (i = 0; i < f->n_tokens; i++)
+		take_task(d, rq, l, f->tokens[i]);
+	if (!follow_all(l, f)) {
+		pending_remove(&l->p);
+		listener_free(l);
+		core_error(d, rq, CORE_INTERNAL,
+			   "The database cannot be read; try again later");
+		return;
+	}
+	acknowledge(rq, l, f);
+	l->p.fire = end;
+	mutex_lock(&d->lock);
+	for (i = 0; i < l->n_tasks; i++)
+		wake_watch(d->wake, &l->tasks[i].watch);
+	for (i = 0; i < l->n_topics; i++)
+		topic_watch(d->topics, &l->topics[i].watch);
+	pending_arm_locked(&l->p, PENDING_NO_TIME);
+	mutex_unlock(&d->lock);
 }
 
 void method_listen(struct dispatch *d, struct request *rq)
 {
-	json_t *ids = NULL;
+	struct listen_filter f;
 	struct listener *l;
-	json_t *id;
-	size_t i;
 
-	if (!check(d, rq, &ids))
+	if (!listen_filter_read(d, rq, &f))
 		return;
-	l = calloc(1, sizeof(*l) + (json_array_size(ids) + 1) *
-					   sizeof(struct heard));
+	l = calloc(1, sizeof(*l) + (f.n_tokens + 1) * sizeof(struct heard));
 	if (l == NULL) {
 		core_no_memory(d, rq);
-		return;
-	}
-	if (!pending_add(&l->p, d, rq, PENDING_LISTEN, true)) {
+	} else if (!pending_add(&l->p, d, rq, PENDING_LISTEN, true)) {
 		free(l);
 		core_error(d, rq, CORE_INTERNAL,
 			   "This caller has as many subscriptions open as it "
 			   "may have (%d)",
 			   LIMIT_LISTENERS_PER_PRINCIPAL);
-		return;
+	} else {
+		begin(l, &f);
 	}
-	json_array_foreach (ids, i, id)
-		take(d, rq, l, json_string_value(id));
-	acknowledge(rq, l);
-	l->p.fire = end;
-	mutex_lock(&d->lock);
-	for (i = 0; i < l->n; i++)
-		wake_watch(d->wake, &l->tasks[i].watch);
-	pending_arm_locked(&l->p, PENDING_NO_TIME);
-	mutex_unlock(&d->lock);
+	listen_filter_fini(&f);
 }

@@ -52,6 +52,10 @@ struct run_backend {
 	void (*log)(struct bide_call *c, int level, const char *logger,
 		    const char *data);
 	void (*status)(struct bide_call *c, const char *text);
+	/* Tells listeners that the resource @uri, or without one the list
+	 * @what, has changed: as bide_changed(). */
+	enum bide_rc (*announce)(struct bide_call *c, enum bide_changed what,
+				 const char *uri);
 	int64_t (*now_ms)(
 		struct bide_call *c); /* the clock of sleeps and deadlines */
 	bool (*draining)(struct bide_call *c);

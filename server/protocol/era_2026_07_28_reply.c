@@ -355,28 +355,69 @@ static void log_line(struct request *rq, int level, const char *logger,
 	buf_fini(&b);
 }
 
-static void listening(struct request *rq, const char *const *tokens, size_t n)
+/* ---- of subscriptions: all are tagged with the request's id ---- */
+static void open_notice(const struct call *c, struct buf *b, const char *method)
 {
-	struct call *c = (struct call *)rq;
-	const json_t *filter = json_object_get(rq->params, "notifications");
-	struct buf b = {0};
+	(void)buf_addf(b,
+		       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\","
+		       "\"params\":{\"_meta\":{" SUBSCRIPTION,
+		       method);
+	(void)buf_add(b, c->msg.id, c->msg.id_len);
+	(void)buf_addc(b, '}');
+}
+
+static void send_notice(struct call *c, struct buf *b)
+{
+	(void)buf_addstr(b, "}}");
+	call_stream(c, b);
+	buf_fini(b);
+}
+
+static void add_strings(struct buf *b, const char *name,
+			const char *const *strings, size_t n)
+{
 	size_t i;
 
-	(void)buf_addstr(&b, "{\"jsonrpc\":\"2.0\",\"method\":"
-			     "\"notifications/subscriptions/acknowledged\","
-			     "\"params\":{\"_meta\":{" SUBSCRIPTION);
-	(void)buf_add(&b, c->msg.id, c->msg.id_len);
-	(void)buf_addstr(&b, "},\"notifications\":{");
-	if (json_object_get(filter, "taskIds") != NULL) {
-		(void)buf_addstr(&b, "\"taskIds\":[");
-		for (i = 0; i < n; i++)
-			(void)buf_addf(&b, "%s\"%s\"", i > 0 ? "," : "",
-				       tokens[i]);
-		(void)buf_addc(&b, ']');
+	if (strings == NULL)
+		return;
+	(void)buf_addf(b, ",\"%s\":[", name);
+	for (i = 0; i < n; i++) {
+		if (i > 0)
+			(void)buf_addc(b, ',');
+		(void)jsontext_write_string(strings[i], strlen(strings[i]), b);
 	}
-	(void)buf_addstr(&b, "}}}");
-	call_stream(c, &b);
-	buf_fini(&b);
+	(void)buf_addc(b, ']');
+}
+
+/* The members of a SubscriptionFilter, each after a comma; what is not honoured
+ * is left out (patterns/subscriptions "Acknowledgment"). */
+static void write_filter(struct buf *b, const struct listening *l)
+{
+	if (l->tools)
+		(void)buf_addstr(b, ",\"toolsListChanged\":true");
+	if (l->prompts)
+		(void)buf_addstr(b, ",\"promptsListChanged\":true");
+	if (l->resources)
+		(void)buf_addstr(b, ",\"resourcesListChanged\":true");
+	add_strings(b, "resourceSubscriptions", l->uris, l->n_uris);
+	add_strings(b, "taskIds", l->tokens, l->n_tokens);
+}
+
+static void listening(struct request *rq, const struct listening *l)
+{
+	struct call *c = (struct call *)rq;
+	struct buf b = {0};
+	struct buf filter = {0};
+
+	open_notice(c, &b, "subscriptions/acknowledged");
+	write_filter(&filter, l);
+	(void)buf_addstr(&b, ",\"notifications\":{");
+	if (filter.len > 0)
+		(void)buf_add(&b, filter.data + 1, filter.len - 1);
+	(void)buf_addc(&b, '}');
+	b.failed |= filter.failed;
+	send_notice(c, &b);
+	buf_fini(&filter);
 }
 
 static void task_changed(struct request *rq, const struct store_task *t)
@@ -384,15 +425,40 @@ static void task_changed(struct request *rq, const struct store_task *t)
 	struct call *c = (struct call *)rq;
 	struct buf b = {0};
 
-	(void)buf_addstr(&b, "{\"jsonrpc\":\"2.0\","
-			     "\"method\":\"notifications/tasks\","
-			     "\"params\":{\"_meta\":{" SUBSCRIPTION);
-	(void)buf_add(&b, c->msg.id, c->msg.id_len);
-	(void)buf_addc(&b, '}');
+	open_notice(c, &b, "tasks");
 	write_detailed(c, &b, t);
-	(void)buf_addstr(&b, "}}");
-	call_stream(c, &b);
-	buf_fini(&b);
+	send_notice(c, &b);
+}
+
+static const char *list_changed(enum bide_changed what)
+{
+	switch (what) {
+	case BIDE_CHANGED_TOOLS:
+		return "tools/list_changed";
+	case BIDE_CHANGED_PROMPTS:
+		return "prompts/list_changed";
+	case BIDE_CHANGED_RESOURCES:
+		return "resources/list_changed";
+	}
+	return "";
+}
+
+static void changed(struct request *rq, enum bide_changed what, const char *uri)
+{
+	struct call *c = (struct call *)rq;
+	struct buf b = {0};
+
+	open_notice(c, &b,
+		    uri != NULL ? "resources/updated" : list_changed(what));
+	add_member(&b, "uri", uri);
+	send_notice(c, &b);
+}
+
+static bool backed_up(struct request *rq)
+{
+	struct call *c = (struct call *)rq;
+
+	return c->ex->ops->stream_unsent(c->ex) > 0;
 }
 
 const struct reply_ops era_2026_07_28_reply = {
@@ -401,6 +467,8 @@ const struct reply_ops era_2026_07_28_reply = {
 	.log = log_line,
 	.listening = listening,
 	.task_changed = task_changed,
+	.changed = changed,
+	.backed_up = backed_up,
 	.seal = seal,
 	.open_wait = open_wait,
 };

@@ -32,6 +32,8 @@ struct exchange_ops {
 	 * client does not read (its queue is full: it is closed). */
 	bool (*stream_send)(struct exchange *ex, const char *json, size_t len);
 	void (*stream_end)(struct exchange *ex);
+	/* Bytes of the stream that the client has not been sent yet. */
+	size_t (*stream_unsent)(struct exchange *ex);
 };
 struct exchange {
 	const struct exchange_ops *ops;

@@ -86,6 +86,12 @@ static void status(struct bide_call *c, const char *text)
 	note_status(work_of(c), text);
 }
 
+static enum bide_rc announce(struct bide_call *c, enum bide_changed what,
+			     const char *uri)
+{
+	return topic_announce(work_of(c)->e->store, what, uri);
+}
+
 static int64_t now_ms(struct bide_call *c)
 {
 	return store_now_ms(work_of(c)->e->store);
@@ -102,6 +108,7 @@ const struct run_backend backend_task = {
 	.progress = progress,
 	.log = log_line,
 	.status = status,
+	.announce = announce,
 	.now_ms = now_ms,
 	.draining = draining,
 };

@@ -207,6 +207,7 @@ void exchange_ended_unlock(struct conn *c);
 void sse_begin(struct exchange *ex, bool comments);
 bool sse_send(struct exchange *ex, const char *json, size_t len);
 void sse_end(struct exchange *ex);
+size_t sse_unsent(struct exchange *ex);
 void sse_comment(struct conn *c, int64_t now); /* one is due */
 struct MHD_Response *sse_response(struct conn *c);
 

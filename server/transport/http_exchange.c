@@ -279,4 +279,5 @@ const struct exchange_ops http_exchange_ops = {
 	.stream_begin = sse_begin,
 	.stream_send = sse_send,
 	.stream_end = sse_end,
+	.stream_unsent = sse_unsent,
 };

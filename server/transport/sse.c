@@ -185,6 +185,17 @@ bool sse_send(struct exchange *ex, const char *json, size_t len)
 	return ok;
 }
 
+size_t sse_unsent(struct exchange *ex)
+{
+	struct conn *c = (struct conn *)ex;
+	size_t n;
+
+	mutex_lock(&c->lock);
+	n = unsent(c);
+	mutex_unlock(&c->lock);
+	return n;
+}
+
 void sse_end(struct exchange *ex)
 {
 	struct conn *c = (struct conn *)ex;

@@ -264,6 +264,19 @@ static bool ex_stream_send(struct exchange *ex, const char *json, size_t len)
 	return !gone;
 }
 
+static size_t ex_stream_unsent(struct exchange *ex)
+{
+	struct fake *f = (struct fake *)ex;
+	size_t n;
+
+	mutex_lock(&f->lock);
+	f->looks++;
+	n = f->unsent;
+	cond_broadcast(&f->more);
+	mutex_unlock(&f->lock);
+	return n;
+}
+
 static void ex_stream_end(struct exchange *ex)
 {
 	struct fake *f = (struct fake *)ex;
@@ -282,6 +295,7 @@ static const struct exchange_ops fake_ops = {
 	.stream_begin = ex_stream_begin,
 	.stream_send = ex_stream_send,
 	.stream_end = ex_stream_end,
+	.stream_unsent = ex_stream_unsent,
 };
 
 /* ---- posting ---- */

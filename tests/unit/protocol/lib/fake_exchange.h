@@ -68,6 +68,7 @@ struct fake {
 	bool streaming;
 	json_t *events; /* of the stream, in order, the response too */
 	bool gone;      /* sends fail from now on */
+	size_t unsent;  /* what the stream says it has not sent; set by tests */
 	int looks;      /* how often it was asked */
 	bool finished;
 };
