@@ -65,7 +65,7 @@ static bool in_fahrenheit(struct bide_call *call)
 {
 	const char *unit = bide_answer_text(bide_answer(call, "unit"));
 
-	return unit != NULL && strcasestr(unit, "fahrenheit") != NULL;
+	return unit != NULL && strstr(unit, "ahrenheit") != NULL;
 }
 
 static enum bide_rc get_weather(struct bide_call *call, void *user)
