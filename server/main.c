@@ -22,6 +22,8 @@ static int usage(const struct bide_server *s, FILE *out)
 		"  tasks show ID    one task: its timeline, questions, steps\n"
 		"  tasks cancel ID | answer ID KEY JSON | expire ID | retry "
 		"ID\n"
+		"  signal tools|prompts|resources | resource URI\n"
+		"                   tell listeners that it has changed\n"
 		"  doctor           look the database and its instances over\n"
 		"  backup FILE      copy the database while instances run\n"
 		"  migrate          bring the database up to date and exit\n"
@@ -80,10 +82,11 @@ static int print_version(const struct bide_server *s)
 
 static int unknown_command(const struct bide_server *s, const char *command)
 {
-	(void)fprintf(stderr,
-		      "%s: there is no command \"%.60s\": serve, tasks, "
-		      "doctor, backup, migrate or version\nTry: %s --help\n",
-		      s->name, command, s->name);
+	(void)fprintf(
+		stderr,
+		"%s: there is no command \"%.60s\": serve, tasks, "
+		"signal, doctor, backup, migrate or version\nTry: %s --help\n",
+		s->name, command, s->name);
 	return EXIT_USAGE;
 }
 
@@ -95,6 +98,8 @@ static int run_command(struct bide_server *s, int argc, char **argv)
 		return main_serve(s);
 	if (strcmp(command, "tasks") == 0)
 		return admin_tasks(s->config, argc - 1, argv + 1);
+	if (strcmp(command, "signal") == 0)
+		return admin_signal(s->config, argc - 1, argv + 1);
 	if (strcmp(command, "doctor") == 0)
 		return admin_doctor(s->config, argc - 1, argv + 1);
 	if (strcmp(command, "backup") == 0)

@@ -98,8 +98,8 @@ BIDE_API enum bide_rc bide_server_resource_changed(struct bide_server *server,
 						   const char *uri);
 
 /**
- * bide_main - the whole command line: serve, tasks, doctor, backup, migrate,
- *	version, help.
+ * bide_main - the whole command line: serve, tasks, signal, doctor, backup,
+ *	migrate, version, help.
  * @argv: reordered while the options are taken out; not kept.
  *
  * Returns an exit code: 0, 1 (failed), 2 (usage). "serve" returns after

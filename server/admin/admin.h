@@ -12,6 +12,8 @@
  */
 /* list | show ID | cancel ID | answer ID KEY JSON | expire ID | retry ID */
 int admin_tasks(const struct config *c, int argc, char **argv);
+/* tools | prompts | resources | resource URI */
+int admin_signal(const struct config *c, int argc, char **argv);
 int admin_doctor(const struct config *c, int argc, char **argv);
 int admin_backup(const struct config *c, int argc, char **argv);
 int admin_migrate(const struct config *c, int argc, char **argv);

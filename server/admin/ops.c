@@ -7,6 +7,7 @@
 #include "server/base/error.h"
 #include "server/base/jsontext.h"
 #include "server/handler/run.h"
+#include "server/task/topic.h"
 
 #define PAGE     500
 #define STEER_MS 15000
@@ -136,6 +137,13 @@ static enum bide_rc say_answer(const struct store_op *op,
 	return error_set(reterr, BIDE_NOT_FOUND, "the task is gone");
 }
 
+static enum bide_rc not_written(struct bide_error *reterr)
+{
+	return error_set(reterr, BIDE_BUSY,
+			 "the database could not be written in time; nothing "
+			 "was changed. See who holds the write gate: doctor");
+}
+
 static enum bide_rc steer(struct store *s, struct store_op *op,
 			  struct bide_error *reterr)
 {
@@ -148,9 +156,7 @@ static enum bide_rc steer(struct store *s, struct store_op *op,
 				 "it is not known whether that was stored; "
 				 "look at the task (tasks show) before trying "
 				 "again");
-	return error_set(reterr, BIDE_BUSY,
-			 "the database could not be written in time; nothing "
-			 "was changed. See who holds the write gate: doctor");
+	return not_written(reterr);
 }
 
 static void init_steer(struct store_op *op, const struct store_task *seen,
@@ -314,4 +320,22 @@ enum bide_rc ops_answer(struct store *s, const struct store_task *seen,
 	json_decref(fitting);
 	buf_fini(&why);
 	return rc;
+}
+
+/* ---- announcing ---- */
+enum bide_rc ops_signal(struct store *s, enum bide_changed what,
+			const char *uri, struct bide_error *reterr)
+{
+	enum bide_rc rc = topic_announce(s, what, uri);
+
+	if (rc == BIDE_INVALID)
+		return error_set(reterr, rc,
+				 "\"%s\" is no absolute URI, as "
+				 "file:///etc/hosts is one",
+				 uri != NULL ? uri : "");
+	if (rc == BIDE_IO)
+		return error_set(reterr, BIDE_UNKNOWN,
+				 "it is not known whether that was stored; it "
+				 "does no harm to repeat it");
+	return rc == BIDE_OK ? rc : not_written(reterr);
 }

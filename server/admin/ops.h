@@ -3,6 +3,7 @@
 #define ADMIN_OPS_H
 #include <jansson.h>
 
+#include "bide/call.h"
 #include "server/base/buf.h"
 #include "store/store.h"
 /*
@@ -55,4 +56,11 @@ enum bide_rc ops_retry(struct store *s, const struct store_task *seen,
 enum bide_rc ops_answer(struct store *s, const struct store_task *seen,
 			const char *key, const json_t *response, const char *by,
 			struct bide_error *reterr);
+
+/*
+ * Tells those who listen, on all instances, that the resource @uri, or without
+ * one the list @what, has changed. BIDE_OK; INVALID; BUSY; UNKNOWN.
+ */
+enum bide_rc ops_signal(struct store *s, enum bide_changed what,
+			const char *uri, struct bide_error *reterr);
 #endif

@@ -44,15 +44,19 @@ static void test_words__have_their_exit_codes(void **unused)
 	exits(0, WORDS("version"), "bide-fixture 1.0.0 (bide ");
 	exits(0, WORDS("help"), "--wait-budget");
 	exits(0, WORDS("serve", "--help"), "--print-config");
-	exits(0, WORDS("migrate", "--db", s->db), "is 1 now");
+	exits(0, WORDS("migrate", "--db", s->db), "is 2 now");
 	exits(0, WORDS("migrate", "--db", s->db), "nothing to do");
 	exits(0, WORDS("doctor", "--db", s->db), "All is well.");
 	exits(0, WORDS("tasks", "list", "--db", s->db), "No task is pending.");
 	/* it was understood, and failed */
+	exits(0, WORDS("signal", "tools", "--db", s->db), "tools: announced");
+	exits(0, WORDS("signal", "resource", "a:b", "--json", "--db", s->db),
+	      "\"uri\":\"a:b\"");
 	exits(1, WORDS("tasks", "show", "nothing", "--db", s->db), NULL);
 	exits(1, WORDS("tasks", "list", "--db", s->effects), NULL);
 	exits(1, WORDS("doctor", "--db", s->effects), "BAD");
 	exits(1, WORDS("serve", "--db", s->db, "--state-keys", s->effects),
+	exits(1, WORDS("signal", "tools", "--db", s->effects), NULL);
 	      NULL);
 	exits(1, WORDS("serve", "--db", s->db, "--listen", "192.0.2.1:1"),
 	      NULL);
@@ -64,6 +68,8 @@ static void test_words__have_their_exit_codes(void **unused)
 	exits(2, WORDS("tasks"), NULL);
 	exits(2, WORDS("tasks", "lists", "--db", s->db), NULL);
 	exits(2, WORDS("serve", "--nothing"), NULL);
+	exits(2, WORDS("signal", "--db", s->db), NULL);
+	exits(2, WORDS("signal", "resource", "b", "--db", s->db), NULL);
 	exits(2, WORDS("serve", "--lease", "soon"), NULL);
 	exits(2, WORDS("serve", "--log-level", "loud"), NULL);
 	exits(2, WORDS("serve", "--config"), NULL);

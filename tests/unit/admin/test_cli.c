@@ -187,6 +187,47 @@ static void test_steering__is_answered_and_in_the_history(void **state)
 	assert_non_null(strstr(sc->err, "ended"));
 }
 
+#define SIGNAL(...)                                                            \
+	scene_run(sc, admin_signal,                                            \
+		  (const char *const[]){"signal", __VA_ARGS__, NULL})
+
+static void test_signal__announces(void **state)
+{
+	static const char *const names[] = {"tools", "prompts", "resources",
+					    "resource:file:///a"};
+	struct scene *sc = *state;
+	struct store_topic *t = NULL;
+	size_t n = 0;
+
+	assert_int_equal(SIGNAL("tools"), 0);
+	assert_string_equal(sc->out, "tools: announced\n");
+	assert_int_equal(SIGNAL("prompts", "--json"), 0);
+	assert_string_equal(sc->out, "{\"announced\":\"prompts\"}\n");
+	assert_int_equal(SIGNAL("resources"), 0);
+	assert_int_equal(SIGNAL("resource", "file:///a"), 0);
+	assert_string_equal(sc->out, "file:///a: announced\n");
+	assert_int_equal(store_topics(sc->s, 0, 10, &t, &n), BIDE_OK);
+	assert_int_equal(n, 4);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(t[i].name, names[i]);
+	store_topics_free(t, n);
+}
+
+static void test_signal__of_what_is_not_there_is_2(void **state)
+{
+	struct scene *sc = *state;
+	int64_t last = -1;
+
+	assert_int_equal(SIGNAL("tasks"), 2);
+	assert_non_null(strstr(sc->err, "usage: signal tools|prompts|"));
+	assert_int_equal(SIGNAL("resource"), 2);
+	assert_int_equal(SIGNAL("tools", "more"), 2);
+	assert_int_equal(SIGNAL("resource", "hosts"), 2);
+	assert_non_null(strstr(sc->err, "\"hosts\" is no absolute URI"));
+	assert_int_equal(store_topic_last(sc->s, &last), BIDE_OK);
+	assert_int_equal(last, 0);
+}
+
 static void test_usage__is_2_and_says_how(void **state)
 {
 	struct scene *sc = *state;
@@ -295,6 +336,8 @@ int main(void)
 		scene_test(test_show__tells_the_whole_story),
 		scene_test(test_show__cuts_big_values),
 		scene_test(test_steering__is_answered_and_in_the_history),
+		scene_test(test_signal__announces),
+		scene_test(test_signal__of_what_is_not_there_is_2),
 		scene_test(test_usage__is_2_and_says_how),
 		scene_test(test_database__that_is_missing_is_said),
 		scene_test(test_doctor__is_content_with_a_good_database),
