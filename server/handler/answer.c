@@ -297,17 +297,24 @@ unsigned answer_needs(enum store_input_kind kind, const char *request)
 
 /* ---- what the handler sees ---- */
 
-static enum bide_action action_of(const json_t *answer)
+static enum bide_action elicited_action(const json_t *answer)
 {
-	const json_t *word = json_object_get(answer, "action");
-	const char *s = json_string_value(word);
+	const char *s = json_string_value(json_object_get(answer, "action"));
 
 	if (!s)
-		return json_object_get(answer, "error") ? BIDE_CLIENT_ERROR
-							: BIDE_ACCEPT;
+		return BIDE_CLIENT_ERROR;
 	if (!strcmp(s, "accept"))
 		return BIDE_ACCEPT;
 	return !strcmp(s, "decline") ? BIDE_DECLINE : BIDE_CANCEL;
+}
+
+/* Only an elicitation has an action: in a sampling result the word is the
+ * client's own. @member: what a result of the kind has. */
+static struct bide_answer given(const json_t *answer, const char *member)
+{
+	if (!json_object_get(answer, member))
+		return (struct bide_answer){BIDE_CLIENT_ERROR, NULL};
+	return (struct bide_answer){BIDE_ACCEPT, answer};
 }
 
 static void view(const struct run_question *q, struct bide_answer *a)
@@ -316,18 +323,20 @@ static void view(const struct run_question *q, struct bide_answer *a)
 		*a = (struct bide_answer){BIDE_TIMED_OUT, NULL};
 		return;
 	}
-	*a = (struct bide_answer){action_of(q->answer), NULL};
-	if (a->action != BIDE_ACCEPT)
-		return;
 	switch (q->kind) {
 	case STORE_INPUT_FORM:
-		a->value = json_object_get(q->answer, "content");
+		*a = (struct bide_answer){elicited_action(q->answer), NULL};
+		if (a->action == BIDE_ACCEPT)
+			a->value = json_object_get(q->answer, "content");
 		break;
 	case STORE_INPUT_URL:
+		*a = (struct bide_answer){elicited_action(q->answer), NULL};
 		break;
 	case STORE_INPUT_SAMPLING:
+		*a = given(q->answer, "role");
+		break;
 	case STORE_INPUT_ROOTS:
-		a->value = q->answer;
+		*a = given(q->answer, "roots");
 		break;
 	}
 }

@@ -312,6 +312,12 @@ static void test_view__of_each_kind(void **state)
 		       "{\"type\":\"text\",\"text\":\"b\"}]"),
 		"accepted|json|b");
 	read_as(STORE_INPUT_ROOTS, "{\"roots\":[]}", "accepted|json|-");
+	/* Words that mean something in an elicitation only. */
+	read_as(STORE_INPUT_SAMPLING,
+		"{\"role\":\"assistant\",\"model\":\"m\",\"content\":{"
+		"\"type\":\"text\",\"text\":\"c\"},\"action\":\"decline\","
+		"\"error\":1}",
+		"accepted|json|c");
 	/* A client of 2025-11-25 may answer with an error. */
 	read_as(STORE_INPUT_SAMPLING, "{\"error\":{\"code\":-1}}",
 		"failed|none|-");
