@@ -227,26 +227,40 @@ static void check_result(const char *method, const json_t *m, struct buf *why)
 	}
 }
 
+static const struct {
+	const char *method, *type; /* of the core */
+} notifications[] = {
+	{"notifications/progress", "ProgressNotification"},
+	{"notifications/message", "LoggingMessageNotification"},
+	{"notifications/tools/list_changed", "ToolListChangedNotification"},
+	{"notifications/prompts/list_changed", "PromptListChangedNotification"},
+	{"notifications/resources/list_changed",
+	 "ResourceListChangedNotification"},
+	{"notifications/resources/updated", "ResourceUpdatedNotification"},
+	{"notifications/subscriptions/acknowledged",
+	 "SubscriptionsAcknowledgedNotification"},
+};
+
 static void check_notification(const json_t *m, struct buf *why)
 {
 	const char *method = text(m, "method");
 	const json_t *params = json_object_get(m, "params");
+	size_t n = sizeof(notifications) / sizeof(notifications[0]);
+	size_t i = 0;
 
-	if (strcmp(method, "notifications/progress") == 0) {
-		is(CORE, "ProgressNotification", m, why);
-	} else if (strcmp(method, "notifications/message") == 0) {
-		is(CORE, "LoggingMessageNotification", m, why);
-	} else if (strcmp(method, "notifications/subscriptions/acknowledged") ==
-		   0) {
-		is(CORE, "SubscriptionsAcknowledgedNotification", m, why);
-		is(EXTENSION, "TaskSubscriptionAcknowledgedNotifications",
-		   json_object_get(params, "notifications"), why);
+	while (i < n && strcmp(notifications[i].method, method) != 0)
+		i++;
+	if (i < n) {
+		is(CORE, notifications[i].type, m, why);
 	} else if (strcmp(method, "notifications/tasks") == 0) {
 		is(EXTENSION, "TaskStatusNotification", m, why);
 		check_detailed(params, why);
 	} else {
 		(void)buf_addf(why, "a notification %s\n", method);
 	}
+	if (strcmp(method, "notifications/subscriptions/acknowledged") == 0)
+		is(EXTENSION, "TaskSubscriptionAcknowledgedNotifications",
+		   json_object_get(params, "notifications"), why);
 }
 
 /* What is wrong with a message that answers @method; free(), NULL: nothing. */
