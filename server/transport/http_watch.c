@@ -24,7 +24,9 @@
 #define TICK_MAX_MS 1000
 #define TICK_PARTS  10 /* a deadline is kept to a tenth of itself */
 #define TRIM_MS     2000
-#define SHUT_MS     50 /* for handshakes that are under way */
+/* For handshakes that are under way; who comes meanwhile waits for a second. */
+#define SHUT_MS       100
+#define SHUT_LOCAL_MS 10
 
 /* ---- accepting ---- */
 static void listen_off(struct http *h)
@@ -184,7 +186,8 @@ static void stop_listening(struct http *h)
 
 	if (h->shut_at_ms == 0) {
 		http_keep_out(h->listen_fd);
-		h->shut_at_ms = now + SHUT_MS;
+		h->shut_at_ms =
+			now + (h->origin.loopback ? SHUT_LOCAL_MS : SHUT_MS);
 	}
 	if (now < h->shut_at_ms)
 		return;

@@ -13,7 +13,10 @@
 
 #define PREFIX     "io.modelcontextprotocol/"
 #define TIMEOUT_MS 90000L
-#define AWAIT_MS   30000
+#define AWAIT_MS   60000
+/* Of a request that got no answer; in sum as long as a slow server's start. */
+#define REPEATS       1200
+#define REPEAT_NAP_MS 50
 
 struct take {
 	struct reply *r;
@@ -65,8 +68,11 @@ static void read_events(struct take *t)
 	       NULL) {
 		line = t->r->raw + t->seen;
 		t->seen = (size_t)(end - t->r->raw) + 1;
-		if (*line == ':')
+		if (*line == ':') {
 			t->r->comments++;
+			if (t->a->comment != NULL)
+				t->a->comment(t->a->user);
+		}
 		if (strncmp(line, "data: ", 6) == 0) {
 			*end = '\0';
 			one_event(t, line + 6);
@@ -259,8 +265,8 @@ void reply_log(const struct reply *r, const char *method)
 	json_decref(line);
 }
 
-struct reply *rpc(const struct ask *a, const char *method, const char *name,
-		  json_t *params)
+static struct reply *rpc_once(const struct ask *a, const char *method,
+			      const char *name, json_t *params)
 {
 	struct reply *r = calloc(1, sizeof(*r));
 	struct take t = {.r = r, .a = a};
@@ -295,6 +301,23 @@ struct reply *rpc(const struct ask *a, const char *method, const char *name,
 	reply_log(r, method);
 	curl_slist_free_all(l);
 	free(made);
+	return r;
+}
+
+struct reply *rpc(const struct ask *a, const char *method, const char *name,
+		  json_t *params)
+{
+	const struct timespec nap = {0, REPEAT_NAP_MS * 1000000L};
+	struct reply *r = rpc_once(a, method, name, json_incref(params));
+
+	for (int i = 0; i < REPEATS && a->repeats != NULL && r->message == NULL;
+	     i++) {
+		atomic_fetch_add(a->repeats, 1);
+		(void)nanosleep(&nap, NULL);
+		reply_free(r);
+		r = rpc_once(a, method, name, json_incref(params));
+	}
+	json_decref(params);
 	return r;
 }
 
@@ -470,9 +493,11 @@ struct reply *drive(const struct ask *a, const char *name, json_t *args,
 		    json_t *(*answer)(const char *key), int rounds)
 {
 	struct reply *r = tool(a, name, json_incref(args));
+	struct ask later = *a;
 
+	later.idem = NULL; /* the state says which call it is */
 	while (rounds-- > 0 && strcmp(result_type(r), "input_required") == 0) {
-		struct reply *next = again(a, name, json_incref(args),
+		struct reply *next = again(&later, name, json_incref(args),
 					   state_of(r), answer_all(r, answer));
 
 		reply_free(r);

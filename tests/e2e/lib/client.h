@@ -2,6 +2,7 @@
 #ifndef TESTS_E2E_CLIENT_H
 #define TESTS_E2E_CLIENT_H
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 /*
  * A plain client of the 2026-07-28 revision over libcurl: one request, one
@@ -33,8 +34,12 @@ struct ask {
 	const json_t *id;           /* NULL: a running number */
 	long timeout_ms;            /* 0: 90 s */
 	bool no_meta;
+	/* A request without an answer (a broken connection, a proxy's 502) is
+	 * sent again under a new id, and counted here. NULL: it is not. */
+	atomic_long *repeats;
 	/* called for each message of a stream as it comes; false closes it */
 	bool (*event)(void *user, json_t *message);
+	void (*comment)(void *user); /* for each comment line of a stream */
 	void *user;
 };
 struct reply {
@@ -84,12 +89,13 @@ bool header_is(const struct reply *r, const char *name, const char *value);
 
 json_t *accept_bool(const char *key, const char *field, bool v);
 json_t *accept_string(const char *key, const char *field, const char *v);
-/* Polls tasks/get until the status is @status; the reply, or NULL after 30 s.
+/* Polls tasks/get until the status is @status; the reply, or NULL after 60 s.
  */
 struct reply *task_await(const struct ask *a, const char *task,
 			 const char *status);
 /* Drives the rounds of a call as an automatic client does: answers with
- * @answer(key) and comes back, at most @rounds times. The last reply. */
+ * @answer(key) and comes back, at most @rounds times. The last reply. An
+ * idempotency key goes with the first round. */
 struct reply *drive(const struct ask *a, const char *name, json_t *args,
 		    json_t *(*answer)(const char *key), int rounds);
 #endif

@@ -69,6 +69,23 @@ static int by_step(const void *a, const void *b)
 	return r;
 }
 
+size_t effects_tasks(const struct scratch *s, const char *step)
+{
+	struct effects e = effects_read(s);
+	const char *last = "";
+	size_t n = 0;
+
+	qsort(e.all, e.n, sizeof(*e.all), by_step);
+	for (size_t i = 0; i < e.n; i++) {
+		if (strcmp(e.all[i].step, step) != 0)
+			continue;
+		n += strcmp(e.all[i].task, last) != 0;
+		last = e.all[i].task;
+	}
+	effects_free(&e);
+	return n;
+}
+
 bool effects_once(const struct scratch *s, char why[256])
 {
 	struct effects e = effects_read(s);

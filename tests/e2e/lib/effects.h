@@ -23,6 +23,8 @@ struct effects effects_read(const struct scratch *s);
 void effects_free(struct effects *e);
 /* Lines that hold @text. */
 size_t effects_count(const struct scratch *s, const char *text);
+/* How many tasks have done @step, in however many epochs. */
+size_t effects_tasks(const struct scratch *s, const char *step);
 /* Waits until there are @n of them; false: not within a minute. */
 bool effects_await(const struct scratch *s, const char *text, size_t n);
 /* No step was done twice in one epoch of its task. False: one was, and @why
