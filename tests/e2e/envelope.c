@@ -384,7 +384,9 @@ static void test_discover__says_what_is_served(void **unused)
 	assert_non_null(json_object_get(can, "tools"));
 	assert_non_null(json_object_get(can, "logging"));
 	assert_null(json_object_get(can, "tasks"));
-	assert_null(json_object_get(can, "prompts"));
+	assert_non_null(json_object_get(can, "prompts"));
+	assert_non_null(json_object_get(can, "resources"));
+	assert_non_null(json_object_get(can, "completions"));
 	assert_non_null(json_object_get(json_object_get(can, "extensions"),
 					"io.modelcontextprotocol/tasks"));
 	assert_string_equal(
