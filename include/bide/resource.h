@@ -57,11 +57,16 @@ struct bide_resource {
 	/*
 	 * A resource: an absolute URI (RFC 3986). A template: a URI template
 	 * (RFC 6570) of literals and {name} or {+name} expressions, one
-	 * variable each. {name} matches one or more characters but "/", and
-	 * {+name} also "/"; the handler finds the value, percent-decoded, with
-	 * bide_arg_string(call, "name"). A value that holds a NUL, or a "."
-	 * or ".." segment, matches nothing, so no path climbs out of where
-	 * the template points (server/resources, "Security").
+	 * variable each, names of A-Z a-z 0-9 _ and ".", a literal between
+	 * two. {name} matches one or more characters but "/", and {+name}
+	 * also "/"; the first takes as much as it can. The handler finds the
+	 * value, percent-decoded, with bide_arg_string(call, "name").
+	 *
+	 * A value matches nothing when it is not UTF-8, holds a NUL or a "."
+	 * or ".." segment, or begins with "/", which only behind "://" it may
+	 * ("file://{+path}"): so no path climbs out of where the template
+	 * points (server/resources, "Security"). Symbolic links are the
+	 * handler's affair.
 	 */
 	const char *uri;
 	const char *name;
@@ -116,19 +121,23 @@ bide_server_add_resource_template(struct bide_server *server,
 				  struct bide_error *reterr) BIDE_NODISCARD;
 
 /* ---- inside a bide_list_fn ---- */
-/* Where the page begins: what bide_list_more() was given; "": the beginning. */
+/* Where the page begins: what bide_list_more() was given; "": the beginning. It
+ * comes from the client, who may have made it up: return BIDE_INVALID for one
+ * that says nothing. */
 BIDE_API const char *bide_list_cursor(const struct bide_list *list);
 BIDE_API const char *bide_list_principal(const struct bide_list *list);
 /*
  * One resource. Of @resource: @uri, @name, @title, @description, @mime_type,
  * @annotations, @icons and @bytes are used; the template's mime_type stands in
  * for none. BIDE_INVALID: its URI does not match the template (it could not
- * be read), or has no name; BIDE_LIMIT: the page is full, call
- * bide_list_more().
+ * be read), or has no name. Each page has room for 100, then it is BIDE_LIMIT:
+ * call bide_list_more(). One whose URI is a resource's of its own is listed
+ * already, and passed over.
  */
 BIDE_API enum bide_rc bide_list_add(struct bide_list *list,
 				    const struct bide_resource *resource);
-/* There are more: @cursor is any UTF-8 text of 1 to 512 bytes. */
+/* There are more: @cursor is any UTF-8 text of 1 to 512 bytes, another one than
+ * bide_list_cursor(). */
 BIDE_API enum bide_rc bide_list_more(struct bide_list *list,
 				     const char *cursor);
 

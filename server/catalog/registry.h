@@ -106,8 +106,8 @@ const struct prompt *registry_prompt(const struct registry *r,
 				     const char *name); /* NULL */
 /*
  * Who reads @uri; NULL: nobody. @ret_vars: the template's variables, decoded,
- * as an object of strings (new reference; an empty one for a fixed URI); NULL
- * for no memory, too.
+ * as an object of strings (new reference; an empty one for a fixed URI); it
+ * stays NULL when there is no memory for them.
  */
 const struct resource *registry_resource(const struct registry *r,
 					 const char *uri, json_t **ret_vars);
@@ -129,11 +129,12 @@ enum registry_list {
 };
 #define REGISTRY_CURSOR_BYTES 1024
 /*
- * One page: the entries joined by commas into @out. May call bide_list_fn of
+ * One page: the entries joined by commas into @out. It ends when it has
+ * LIMIT_PAGE_ITEMS; what a bide_list_fn gave last may be beyond. May call bide_list_fn of
  * templates (REGISTRY_RESOURCES when registry_lists_more()), hence blocks.
  * @cursor: NULL for the first; opaque text otherwise. @ret_next: "" at the end.
- * BIDE_INVALID: not a cursor of ours. BIDE_IO and others: a bide_list_fn
- * failed.
+ * BIDE_INVALID: not a cursor of ours, or not one of a bide_list_fn's. BIDE_IO:
+ * a bide_list_fn failed, and the log says how. BIDE_NOMEM.
  */
 enum bide_rc registry_page(const struct registry *r, enum registry_list list,
 			   const char *principal, const char *cursor,

@@ -105,6 +105,7 @@ static enum bide_rc cursor_read(const struct registry *r,
 	if (sscanf(raw, "%zx.%*x.%n", &ret->at, &own) != 1 || own == 0 ||
 	    n - (size_t)own > LIMIT_LIST_CURSOR_BYTES ||
 	    ret->at >= list_length(r, list) ||
+	    (raw[own] && ret->at < list_names(r, list)->n) ||
 	    !utf8_valid(raw + own, n - (size_t)own))
 		return BIDE_INVALID;
 	memcpy(ret->own, raw + own, n - (size_t)own + 1);
@@ -240,9 +241,10 @@ static size_t add_fixed(const struct registry *r, enum registry_list list,
 }
 
 /*
- * Fills what room there is. A template is asked once it has begun to be worth
- * it, whatever room is left, since its pages may not be divisible; and so
- * often at most, since it may never come to an end.
+ * Fills what room there is. Whoever is asked has room for a page, for it may
+ * not be able to stop in the middle of one of its own; so ours may have up to
+ * twice as many. And they are asked so often at most, for a list may never come
+ * to an end.
  */
 static enum bide_rc add_listed(struct bide_list *list, struct place *p)
 {
@@ -254,7 +256,7 @@ static enum bide_rc add_listed(struct bide_list *list, struct place *p)
 	while (!rc && p->at >= fixed && p->at - fixed < templates->n) {
 		list->of = names_at(templates, p->at - fixed);
 		if (!list->of->def.list) {
-			p->at++;
+			*p = (struct place){.at = p->at + 1};
 			continue;
 		}
 		if (list->n >= LIMIT_PAGE_ITEMS || calls++ == LIMIT_LIST_CALLS)

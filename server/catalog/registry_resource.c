@@ -255,7 +255,7 @@ const struct resource *registry_resource(const struct registry *r,
 
 	if (res) {
 		*ret_vars = json_object();
-		return *ret_vars ? res : NULL;
+		return res;
 	}
 	if (!registry_uri_valid(uri))
 		return NULL;
@@ -263,7 +263,7 @@ const struct resource *registry_resource(const struct registry *r,
 		res = names_at(&r->templates, i);
 		rc = uri_template_match(res->template, uri, ret_vars);
 	}
-	return rc == BIDE_OK ? res : NULL;
+	return rc == BIDE_NOT_FOUND ? NULL : res;
 }
 
 const struct resource *registry_template(const struct registry *r,

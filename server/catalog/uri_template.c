@@ -227,6 +227,8 @@ static size_t character(const struct match *m, enum part_kind kind, size_t at)
 		return 0;
 	if (kind == PART_SEGMENT && (*s == '/' || is_escape(s, "%2F", "%2f")))
 		return 0;
+	if (*s == '%' && m->len - at < 3)
+		return 0;
 	return *s == '%' ? 3 : 1;
 }
 

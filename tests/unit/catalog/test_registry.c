@@ -265,88 +265,6 @@ static void test_builtin__is_listed_last(void **state)
 	assert_ptr_equal(registry_tool(*state, "wait_for_task"), last);
 }
 
-/* Appends the names of one page to @names; the next cursor. */
-static void one_page(const struct registry *r, const char *cursor,
-		     json_t *names, char next[REGISTRY_CURSOR_BYTES])
-{
-	struct buf b = {0};
-	json_t *page = NULL;
-	const json_t *t = NULL;
-	size_t i;
-
-	buf_addc(&b, '[');
-	assert_int_equal(registry_page(r, REGISTRY_TOOLS, "", cursor, &b, next), BIDE_OK);
-	buf_addc(&b, ']');
-	assert_int_equal(jsontext_parse(b.data, b.len, &page, NULL), BIDE_OK);
-	assert_true(json_array_size(page) <= LIMIT_PAGE_ITEMS);
-	json_array_foreach (page, i, t)
-		json_array_append(names, json_object_get(t, "name"));
-	json_decref(page);
-	buf_fini(&b);
-}
-
-static void test_pages__cover_all_once_in_order(void **state)
-{
-	static const int counts[] = {0, 1, LIMIT_PAGE_ITEMS,
-				     LIMIT_PAGE_ITEMS + 1,
-				     3 * LIMIT_PAGE_ITEMS};
-	char name[32];
-	char cursor[REGISTRY_CURSOR_BYTES];
-	char next[REGISTRY_CURSOR_BYTES];
-	int have = 0;
-
-	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
-		json_t *names = json_array();
-
-		for (; have < counts[k]; have++) {
-			snprintf(name, sizeof(name), "t%d", have);
-			assert_int_equal(add(*state, name), BIDE_OK);
-		}
-		one_page(*state, NULL, names, next);
-		while (next[0]) {
-			memcpy(cursor, next, sizeof(cursor));
-			one_page(*state, cursor, names, next);
-		}
-		assert_int_equal(json_array_size(names), have);
-		for (size_t i = 0; i < (size_t)have; i++) {
-			snprintf(name, sizeof(name), "t%zu", i);
-			assert_string_equal(
-				json_string_value(json_array_get(names, i)),
-				name);
-		}
-		json_decref(names);
-	}
-}
-
-static void test_cursor__of_another_make_is_refused(void **state)
-{
-	static const char *const bad[] = {"",
-					  "1",
-					  "zzzzzzzzzzzzzzzz",
-					  "0000000000000000",
-					  "00000064ffffffff",
-					  "-000000f00000000",
-					  "12345678123456781"};
-	struct buf b = {0};
-	char next[REGISTRY_CURSOR_BYTES] = "kept";
-	char name[32];
-
-	for (int i = 0; i < 150; i++) {
-		snprintf(name, sizeof(name), "t%d", i);
-		assert_int_equal(add(*state, name), BIDE_OK);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(registry_page(*state, REGISTRY_TOOLS, "", bad[i], &b, next),
-				 BIDE_INVALID);
-	assert_int_equal(b.len, 0);
-	assert_string_equal(next, "kept");
-	assert_int_equal(registry_page(*state, REGISTRY_TOOLS, "", NULL, &b, next), BIDE_OK);
-	next[3] = next[3] == '0' ? '1' : '0';
-	assert_int_equal(registry_page(*state, REGISTRY_TOOLS, "", next, &b, next),
-			 BIDE_INVALID);
-	buf_fini(&b);
-}
-
 static void test_tools__have_a_ceiling(void **state)
 {
 	char name[32];
@@ -376,8 +294,6 @@ int main(void)
 		T(test_tool__everything_is_copied),
 		T(test_lookup__finds_each_and_no_other),
 		T(test_builtin__is_listed_last),
-		T(test_pages__cover_all_once_in_order),
-		T(test_cursor__of_another_make_is_refused),
 		T(test_tools__have_a_ceiling),
 	};
 
