@@ -1,12 +1,13 @@
 // Starts the real programs: one instance is one child process.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync,
 	writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
+import { promisify } from "node:util";
 import { until } from "./until.mjs";
 
 // The runner ends a file that takes too long so; its servers go with it.
@@ -41,6 +42,12 @@ export class Scratch {
 	fixture(...args) {
 		return this.start(join(build, "tests", "bide-fixture"),
 			["--effects", this.effectsFile, ...args]);
+	}
+
+	// What an operator does on the command line, beside the instances.
+	async operator(...args) {
+		await promisify(execFile)(join(build, "tests", "bide-fixture"),
+			[...args, "--db", this.db]);
 	}
 
 	// Two instances of an example on this database.
