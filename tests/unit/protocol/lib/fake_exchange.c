@@ -299,20 +299,24 @@ static const struct exchange_ops fake_ops = {
 };
 
 /* ---- posting ---- */
-static void add_header(struct fake *f, const char *name, const char *value,
-		       const char *otherwise)
+static void put_header(struct fake *f, const char *name, const char *value)
 {
 	size_t i;
 
-	if (value == NULL)
-		value = otherwise;
-	if (value == NULL || *value == '\0')
-		return;
 	for (i = 0; f->headers[i].name != NULL; i++)
 		;
-	assert_true(i < FAKE_HEADERS);
+	assert_true(i < FAKE_HEADERS - 1);
 	f->headers[i].name = name;
 	f->headers[i].value = strdup(value);
+}
+
+static void add_header(struct fake *f, const char *name, const char *value,
+		       const char *otherwise)
+{
+	if (value == NULL)
+		value = otherwise;
+	if (value != NULL && *value != '\0')
+		put_header(f, name, value);
 }
 
 struct fake *fake_raw(struct wire *w, const char *http_method, const char *body,
@@ -337,6 +341,8 @@ struct fake *fake_raw(struct wire *w, const char *http_method, const char *body,
 		   : p.uri != NULL ? p.uri
 				   : p.task);
 	add_header(f, "Idempotency-Key", p.idem_key, NULL);
+	for (size_t i = 0; p.headers != NULL && p.headers[i] != NULL; i += 2)
+		put_header(f, p.headers[i], p.headers[i + 1]);
 	f->ex.ops = &fake_ops;
 	f->ex.method = http_method;
 	f->ex.crowded = p.crowded;

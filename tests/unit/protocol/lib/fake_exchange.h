@@ -46,7 +46,7 @@ void wire_prompt(struct registry *r, struct bide_prompt def);
 void wire_resource(struct registry *r, struct bide_resource def);
 void wire_template(struct registry *r, struct bide_resource def);
 
-#define FAKE_HEADERS 12
+#define FAKE_HEADERS 16
 struct fake {
 	struct exchange ex; /* first */
 	struct wire *w;
@@ -90,6 +90,8 @@ struct post {
 	const char *idem_key; /* the header */
 	/* Header overrides: "" leaves it out, NULL is what it should be. */
 	const char *version, *mcp_method, *mcp_name, *accept, *content_type;
+	/* More of them: a name, its value, and so on to NULL. */
+	const char *const *headers;
 	bool no_meta;
 	bool crowded; /* the transport has no room for it to wait */
 };
