@@ -218,6 +218,59 @@ static void test_name__is_compared_after_decoding(void **unused)
 		400, -32020);
 }
 
+/* CONFORMANCE.md items 11 to 15, 84: the fixture's tool "regional". */
+static void test_param__is_compared_with_its_argument(void **unused)
+{
+	static const struct {
+		const char *args;
+		const char *headers[4];
+		int status;
+	} all[] = {
+		{"{\"region\":\"eu\"}", {"Mcp-Param-Region: eu"}, 200},
+		{"{\"region\":\"eu\"}", {"mcp-param-REGION:  eu "}, 200},
+		{"{\"region\":\"eu\"}",
+		 {"Mcp-Param-Region: =?base64?ZXU=?="},
+		 200},
+		{"{\"region\":\"eu\"}",
+		 {"Mcp-Param-Region: =?base64?ZXU?="},
+		 400},
+		{"{\"region\":\"eu\"}", {"Mcp-Param-Region: us"}, 400},
+		{"{\"region\":\"eu\"}", {NULL}, 400},
+		{"{\"region\":\"eu\"}",
+		 {"Mcp-Param-Region: eu", "Mcp-Param-Limit: 1"},
+		 400},
+		{"{\"region\":\"eu\"}",
+		 {"Mcp-Param-Region: eu", "Mcp-Param-Other: 1"},
+		 200},
+		{"{\"region\":\"caf\xc3\xa9\"}",
+		 {"Mcp-Param-Region: caf\xc3\xa9"},
+		 400},
+		{"{\"region\":\"eu\",\"limit\":42,\"options\":{\"dry\":false}}",
+		 {"Mcp-Param-Region: eu", "Mcp-Param-Limit: 42.0",
+		  "Mcp-Param-Dry-Run: false"},
+		 200},
+		{"{\"region\":\"eu\",\"limit\":42}",
+		 {"Mcp-Param-Region: eu", "Mcp-Param-Limit: 43"},
+		 400},
+		{"{\"region\":\"eu\",\"dry\":true}",
+		 {"Mcp-Param-Region: eu", "Mcp-Param-Dry-Run: true"},
+		 400},
+	};
+	struct ask a = plain();
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct reply *r;
+
+		a.headers = all[i].headers;
+		r = tool(&a, "regional", json_loads(all[i].args, 0, NULL));
+		if (r->status != all[i].status ||
+		    error_code(r) != (all[i].status == 400 ? -32020 : 0))
+			fail_msg("%s: %d %s", all[i].args, r->status, r->raw);
+		reply_free(r);
+	}
+}
+
 static void test_method_header__must_match(void **unused)
 {
 	static const char *const wrong[] = {"Mcp-Method: tools/call", NULL};
@@ -556,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_version__header_and_meta),
 		cmocka_unit_test(test_meta__is_required_on_any_method),
 		cmocka_unit_test(test_name__is_compared_after_decoding),
+		cmocka_unit_test(test_param__is_compared_with_its_argument),
 		cmocka_unit_test(test_method_header__must_match),
 		cmocka_unit_test(test_body__is_one_request),
 		cmocka_unit_test(test_id__comes_back_as_it_was),
