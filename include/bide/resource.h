@@ -149,7 +149,9 @@ BIDE_API const char *bide_complete_value(const struct bide_completion *c);
 BIDE_API const char *bide_complete_arg(const struct bide_completion *c,
 				       const char *name);
 BIDE_API const char *bide_complete_principal(const struct bide_completion *c);
-/* The best first; at most 100 are sent, the rest only counted. */
+/* The best first; at most 100 are sent, the rest only counted. BIDE_INVALID:
+ * not UTF-8; BIDE_CANCELLED: the client has gone, stop; BIDE_LIMIT: too large.
+ */
 BIDE_API enum bide_rc bide_complete_add(struct bide_completion *c,
 					const char *value);
 /* How many there are in all, where more are known than were added. */

@@ -232,8 +232,20 @@ static void test_connection__remembers_nothing(void **unused)
 
 /* ---- the envelope ---- */
 static const char *const methods[] = {
-	"server/discover", "tools/list",   "tools/call",          "tasks/get",
-	"tasks/update",    "tasks/cancel", "subscriptions/listen"};
+	"server/discover",
+	"tools/list",
+	"tools/call",
+	"prompts/list",
+	"prompts/get",
+	"resources/list",
+	"resources/templates/list",
+	"resources/read",
+	"completion/complete",
+	"tasks/get",
+	"tasks/update",
+	"tasks/cancel",
+	"subscriptions/listen",
+};
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
 static json_t *any_params(void)
@@ -373,7 +385,7 @@ static void test_error__known_at_once_is_no_stream(void **unused)
 
 /* ---- rounds ---- */
 /* A state in hand makes no other method ask. */
-static void test_round__comes_from_a_call_alone(void **unused)
+static void test_round__comes_from_three_methods_alone(void **unused)
 {
 	struct ask a = who_can(CAN_TASKS);
 	struct reply *r = tool(&a, ELICIT, json_object());
@@ -389,11 +401,16 @@ static void test_round__comes_from_a_call_alone(void **unused)
 	assert_non_null(r);
 	reply_free(r);
 	for (size_t i = 0; i < METHODS; i++) {
-		json_t *p = json_pack("{s:s,s:s,s:s,s:{}}", "name", ELICIT,
-				      "taskId", id, "requestState", state,
-				      "inputResponses");
+		json_t *p = json_pack(
+			"{s:s,s:s,s:s,s:{},s:{s:s,s:s},s:{s:s,s:s}}", "name",
+			ELICIT, "taskId", id, "requestState", state,
+			"inputResponses", "ref", "type", "ref/resource", "uri",
+			"fixture://note/{id}", "argument", "name", "id",
+			"value", "");
 
 		if (strcmp(methods[i], "tools/call") == 0 ||
+		    strcmp(methods[i], "prompts/get") == 0 ||
+		    strcmp(methods[i], "resources/read") == 0 ||
 		    strcmp(methods[i], "subscriptions/listen") == 0) {
 			json_decref(p);
 			continue;
@@ -727,7 +744,7 @@ int main(void)
 		cmocka_unit_test(test_meta__each_member_on_every_method),
 		cmocka_unit_test(test_error__codes_that_are_not_a_handlers),
 		cmocka_unit_test(test_error__known_at_once_is_no_stream),
-		cmocka_unit_test(test_round__comes_from_a_call_alone),
+		cmocka_unit_test(test_round__comes_from_three_methods_alone),
 		cmocka_unit_test(test_round__always_has_a_state),
 		cmocka_unit_test(test_state__any_change_is_refused),
 		cmocka_unit_test(test_stream__closing_it_cancels),
