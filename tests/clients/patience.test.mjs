@@ -10,7 +10,7 @@ import { until } from "./lib/until.mjs";
 
 const BUDGET_MS = 45_000;
 const MINUTE_MS = 60_000;
-// A connection that is kept would be found idle when the clock moves.
+// As Server.metric() has it.
 const headers = { connection: "close" };
 
 const scratch = new Scratch();
