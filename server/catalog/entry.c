@@ -49,7 +49,7 @@ enum bide_rc entry_take(const struct entry *e, const void *def, size_t least,
 
 	if (def)
 		memcpy(&given, def, sizeof(given));
-	if (given < least)
+	if (!def || given < least)
 		return error_set(e->err, BIDE_INVALID,
 				 "a %s's size is not set (BIDE_TOOL and its "
 				 "like)",

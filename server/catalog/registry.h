@@ -130,8 +130,9 @@ enum registry_list {
 #define REGISTRY_CURSOR_BYTES 1024
 /*
  * One page: the entries joined by commas into @out. It ends when it has
- * LIMIT_PAGE_ITEMS; what a bide_list_fn gave last may be beyond. May call bide_list_fn of
- * templates (REGISTRY_RESOURCES when registry_lists_more()), hence blocks.
+ * LIMIT_PAGE_ITEMS; what a bide_list_fn gave last may be beyond. May call
+ * bide_list_fn of templates (REGISTRY_RESOURCES when registry_lists_more()),
+ * hence blocks.
  * @cursor: NULL for the first; opaque text otherwise. @ret_next: "" at the end.
  * BIDE_INVALID: not a cursor of ours, or not one of a bide_list_fn's. BIDE_IO:
  * a bide_list_fn failed, and the log says how. BIDE_NOMEM.

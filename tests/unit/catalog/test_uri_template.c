@@ -261,7 +261,7 @@ static bool climbs(const char *value)
 /* The same as uri_template_match(), slowly; an object or NULL. */
 static json_t *reference(const char *text, const char *uri)
 {
-	const char *ends[LIMIT_TEMPLATE_VARIABLES];
+	const char *ends[8] = {uri, uri, uri, uri, uri, uri, uri, uri};
 	json_t *vars = json_object();
 	const char *s = uri;
 	size_t n = 0;
@@ -280,7 +280,8 @@ static json_t *reference(const char *text, const char *uri)
 			continue;
 		}
 		(void)sscanf(t + 1 + (t[1] == '+'), "%15[^}]", name);
-		memcpy(value, s, (size_t)(ends[n] - s));
+		(void)snprintf(value, sizeof(value), "%.*s", (int)(ends[n] - s),
+			       s);
 		if (!uri_decode(value) || !utf8_valid(value, strlen(value)) ||
 		    climbs(value) ||
 		    (*value == '/' && (behind_slash || behind_other)))
