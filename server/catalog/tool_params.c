@@ -123,14 +123,23 @@ static const char *type_problem(const json_t *type, enum param_type *ret)
 	return NULL;
 }
 
-static bool copy_path(const struct step *at, char **path)
+/* The names of the properties down to @at; NULL: no memory. */
+static char **copy_path(const struct step *at)
 {
-	for (; at->keyword; at = at->up) {
+	const size_t depth = at->depth;
+	char **path = calloc(depth + 1, sizeof(*path));
+	bool ok = path != NULL;
+
+	for (; ok && at->keyword; at = at->up) {
 		path[at->depth - 1] = strdup(at->name);
-		if (!path[at->depth - 1])
-			return false;
+		ok = path[at->depth - 1] != NULL;
 	}
-	return true;
+	if (ok)
+		return path;
+	for (size_t i = 0; path && i < depth; i++)
+		free(path[i]);
+	free(path);
+	return NULL;
 }
 
 static bool add(struct scan *s, const struct step *at, json_t *schema,
@@ -139,7 +148,6 @@ static bool add(struct scan *s, const struct step *at, json_t *schema,
 	const char *format =
 		json_string_value(json_object_get(schema, "format"));
 	struct tool_param *p = NULL;
-	char **path = NULL;
 
 	if (s->n == LIMIT_TOOL_HEADERS)
 		return fail_limit(s, BIDE_LIMIT);
@@ -151,11 +159,10 @@ static bool add(struct scan *s, const struct step *at, json_t *schema,
 	*p = (struct tool_param){.type = type};
 	p->secret = json_schema_secret_name(at->name) ||
 		    (format && !strcmp(format, "password"));
-	path = calloc(at->depth + 1, sizeof(*path));
-	p->path = (const char *const *)path;
+	p->path = (const char *const *)copy_path(at);
 	if (asprintf(&p->header, PREFIX "%s", header) < 0)
 		p->header = NULL;
-	if (!path || !p->header || !copy_path(at, path))
+	if (!p->path || !p->header)
 		return fail_limit(s, BIDE_NOMEM);
 	return true;
 }

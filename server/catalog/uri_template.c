@@ -124,6 +124,7 @@ static enum bide_rc check_shape(const struct uri_template *t,
 				struct bide_error *reterr)
 {
 	struct buf b = {0};
+	bool failed;
 	bool valid;
 
 	for (size_t i = 0; i < t->n; i++) {
@@ -132,10 +133,11 @@ static enum bide_rc check_shape(const struct uri_template *t,
 		else
 			buf_addc(&b, '1');
 	}
-	valid = !b.failed && b.len <= LIMIT_URI_BYTES && b.len > 0 &&
+	failed = b.failed;
+	valid = !failed && b.len > 0 && b.len <= LIMIT_URI_BYTES &&
 		uri_valid(b.data, b.len);
 	buf_fini(&b);
-	if (b.failed)
+	if (failed)
 		return BIDE_NOMEM;
 	if (!valid || !strchr(t->parts[0].text, ':') ||
 	    t->parts[0].kind != PART_LITERAL)
