@@ -18,7 +18,8 @@
 #define LIMIT_RESULT_BYTES          (4 * 1024 * 1024) /* a handler's result */
 #define LIMIT_STEP_BYTES            (1024 * 1024)     /* one step's result */
 #define LIMIT_STEPS_PER_TASK        100000
-#define LIMIT_QUESTIONS_OPEN        64 /* of one call at once */
+#define LIMIT_QUESTIONS_OPEN        64   /* of one call at once */
+#define LIMIT_QUESTIONS_PER_CALL    1000 /* answered ones too */
 #define LIMIT_ASKINGS               100 /* of one question whose answers do not fit */
 #define LIMIT_QUESTION_BYTES        (256 * 1024) /* one request or answer */
 #define LIMIT_KEY_BYTES             128          /* step and question keys */
@@ -34,8 +35,8 @@
 #define LIMIT_RESOURCES             4096 /* fixed ones; as many templates */
 #define LIMIT_URI_BYTES             8192
 #define LIMIT_TEMPLATE_VARIABLES    32
-#define LIMIT_LIST_CURSOR_BYTES     512 /* of a template's own list */
-#define LIMIT_LIST_CALLS            16  /* of such lists for one page */
+#define LIMIT_LIST_CURSOR_BYTES     512    /* of a template's own list */
+#define LIMIT_LIST_CALLS            16     /* of such lists for one page */
 #define LIMIT_LIST_CACHE_MS         300000 /* what lists may be kept for */
 #define LIMIT_PAGE_ITEMS            100    /* of a list page */
 #define LIMIT_COMPLETION_VALUES     100    /* utilities/completion */

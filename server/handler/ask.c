@@ -105,6 +105,12 @@ static enum bide_rc ask(struct bide_call *c, const char *key,
 				 "more than %d open questions "
 				 "(LIMIT_QUESTIONS_OPEN)",
 				 LIMIT_QUESTIONS_OPEN);
+	/* client/sampling: loops have a ceiling. */
+	if (!q && c->n_questions >= LIMIT_QUESTIONS_PER_CALL)
+		return call_fail(c, BIDE_LIMIT,
+				 "more than %d questions in one call "
+				 "(LIMIT_QUESTIONS_PER_CALL)",
+				 LIMIT_QUESTIONS_PER_CALL);
 	if (!q)
 		q = record_add_question(c, key);
 	if (!q)

@@ -109,6 +109,11 @@ static bool message_fits(const json_t *m, const char **why)
 	return true;
 }
 
+static bool is_role(const json_t *m, const char *role)
+{
+	return !strcmp(json_string_value(json_object_get(m, "role")), role);
+}
+
 static size_t count_type(const json_t *content, const char *type)
 {
 	size_t n = 0;
@@ -132,17 +137,21 @@ static bool has_result(const json_t *content, const char *id)
 	return false;
 }
 
-/* client/sampling "Message Content Constraints": a tool_use is answered by the
- * very next message, and results stand alone. */
+/* client/sampling "Message Content Constraints": the assistant's tool_use is
+ * answered by the user's very next message, and results stand alone. */
 static bool tools_balance(const json_t *messages, size_t i, const char **why)
 {
-	const json_t *content =
-		json_object_get(json_array_get(messages, i), "content");
+	const json_t *m = json_array_get(messages, i);
+	const json_t *content = json_object_get(m, "content");
 	const json_t *next =
 		json_object_get(json_array_get(messages, i + 1), "content");
 	size_t results = count_type(content, "tool_result");
 	const json_t *b = NULL;
 
+	if (results && !is_role(m, "user"))
+		return wrong(why, "has tool results that are not the user's");
+	if (count_type(content, "tool_use") && !is_role(m, "assistant"))
+		return wrong(why, "has a tool_use that is not the assistant's");
 	if (results && results != blocks(content))
 		return wrong(why, "mixes tool results with other content");
 	for (size_t k = 0; k < blocks(content); k++) {

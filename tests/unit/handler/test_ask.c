@@ -314,98 +314,6 @@ static void test_capability__is_not_needed_for_an_answer(void **state)
 	fake_free(f);
 }
 
-static enum bide_rc asks_sampling(struct bide_call *call, void *user)
-{
-	BIDE_TRY(bide_ask_sampling(call, "s",
-				   fake_json(((struct fake *)user)->data)));
-	return bide_await(call);
-}
-
-#define MESSAGES                                                               \
-	"\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\","     \
-	"\"text\":\"Hi\"}}],\"maxTokens\":10"
-
-static enum run_left sampled(const char *params, unsigned can,
-			     unsigned *ret_missing)
-{
-	struct fake *f = fake_of(asks_sampling);
-	char copy[2048];
-	enum run_left left;
-
-	snprintf(copy, sizeof(copy), "%s", params);
-	f->data = copy;
-	f->caller.can = can;
-	fake_call(f);
-	left = fake_enter(f);
-	*ret_missing = f->result.missing;
-	fake_free(f);
-	return left;
-}
-
-/* S23. */
-static void test_sampling__needs_what_it_uses(void **state)
-{
-	unsigned missing = 0;
-
-	(void)state;
-	assert_int_equal(sampled("{" MESSAGES "}", 0, &missing),
-			 RUN_NO_CAPABILITY);
-	assert_int_equal(missing, BIDE_CAN_SAMPLE);
-	assert_int_equal(sampled("{" MESSAGES "}", BIDE_CAN_SAMPLE, &missing),
-			 RUN_NEEDS_INPUT);
-	assert_int_equal(sampled("{" MESSAGES ",\"tools\":[]}", BIDE_CAN_SAMPLE,
-				 &missing),
-			 RUN_NO_CAPABILITY);
-	assert_int_equal(missing, BIDE_CAN_SAMPLE_TOOLS);
-	assert_int_equal(sampled("{" MESSAGES ",\"includeContext\":\"none\"}",
-				 BIDE_CAN_SAMPLE, &missing),
-			 RUN_NEEDS_INPUT);
-	assert_int_equal(sampled("{" MESSAGES
-				 ",\"includeContext\":\"thisServer\"}",
-				 BIDE_CAN_SAMPLE, &missing),
-			 RUN_NO_CAPABILITY);
-	assert_int_equal(missing, BIDE_CAN_SAMPLE_CONTEXT);
-	assert_int_equal(
-		sampled("{" MESSAGES ",\"toolChoice\":{}}", CAN_ALL, &missing),
-		RUN_NEEDS_INPUT);
-}
-
-#define USE                                                                    \
-	"{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":"  \
-	"\"1\",\"name\":\"t\",\"input\":{}}]}"
-#define RESULT "{\"type\":\"tool_result\",\"toolUseId\":\"1\",\"content\":[]}"
-
-static void test_sampling__params_are_checked(void **state)
-{
-	static const char *const bad[] = {
-		"[]",
-		"{}",
-		"{\"messages\":[],\"maxTokens\":1}",
-		"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":"
-		"\"text\",\"text\":\"x\"}}]}",
-		"{\"messages\":[{\"role\":\"system\",\"content\":{\"type\":"
-		"\"text\",\"text\":\"x\"}}],\"maxTokens\":1}",
-		"{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],"
-		"\"maxTokens\":1}",
-		"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":"
-		"\"image\",\"data\":\"\"}}],\"maxTokens\":1}",
-		/* S33: a tool_use is answered before anything else. */
-		"{\"messages\":[" USE "],\"maxTokens\":1}",
-		"{\"messages\":[" USE ",{\"role\":\"user\",\"content\":[" RESULT
-		",{\"type\":\"text\",\"text\":\"x\"}]}],\"maxTokens\":1}",
-	};
-	unsigned missing = 0;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (sampled(bad[i], CAN_ALL, &missing) != RUN_ERROR)
-			fail_msg("not refused: %s", bad[i]);
-	assert_int_equal(sampled("{\"messages\":[" USE ",{\"role\":\"user\","
-				 "\"content\":[" RESULT "]}],\"maxTokens\":1}",
-				 CAN_ALL, &missing),
-			 RUN_NEEDS_INPUT);
-}
-
 /* ---- what is refused ---- */
 
 static enum bide_rc asks_key(struct bide_call *call, void *user)
@@ -553,6 +461,43 @@ static void test_open__ceiling_is_named(void **state)
 	n++;
 	assert_int_equal(fake_enter(f), RUN_ERROR);
 	assert_non_null(strstr(fake_text(f), "LIMIT_QUESTIONS_OPEN"));
+	fake_free(f);
+}
+
+#define ROUND 50
+
+/* A loop that is not capped: one round after the other. */
+static enum bide_rc asks_on(struct bide_call *call, void *user)
+{
+	char key[16];
+
+	(void)user;
+	for (int i = 0;; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		BIDE_TRY(bide_ask_roots(call, key));
+		if (i % ROUND == ROUND - 1)
+			BIDE_TRY(bide_await(call));
+	}
+}
+
+/* S33: all that a call has asked is counted, what was answered long ago too. */
+static void test_questions__ceiling_is_named(void **state)
+{
+	struct fake *f = fake_of(asks_on);
+	char key[16];
+
+	(void)state;
+	for (int i = 0; i < LIMIT_QUESTIONS_PER_CALL; i++) {
+		if (i % ROUND == 0) {
+			assert_int_equal(fake_enter(f), RUN_NEEDS_INPUT);
+			assert_int_equal(fake_open(f), ROUND);
+			fake_next_request(f);
+		}
+		snprintf(key, sizeof(key), "k%d", i);
+		fake_answer(f, key, "{\"roots\":[]}");
+	}
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_non_null(strstr(fake_text(f), "LIMIT_QUESTIONS_PER_CALL"));
 	fake_free(f);
 }
 
@@ -776,14 +721,13 @@ int main(void)
 		cmocka_unit_test(test_capability__a_handler_can_fall_back),
 		cmocka_unit_test(test_capability__nothing_refused_is_a_bug),
 		cmocka_unit_test(test_capability__is_not_needed_for_an_answer),
-		cmocka_unit_test(test_sampling__needs_what_it_uses),
-		cmocka_unit_test(test_sampling__params_are_checked),
 		cmocka_unit_test(test_key__characters_and_length),
 		cmocka_unit_test(test_form__schema_must_be_the_restricted_one),
 		cmocka_unit_test(
 			test_url__must_be_http_and_hold_no_credentials),
 		cmocka_unit_test(test_message__must_be_utf8),
 		cmocka_unit_test(test_open__ceiling_is_named),
+		cmocka_unit_test(test_questions__ceiling_is_named),
 		cmocka_unit_test(test_request__ceiling_is_named),
 		cmocka_unit_test(
 			test_deadline__begins_once_and_reaches_the_handler),
