@@ -12,14 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "tests/e2e/lib/client.h"
+#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/probe.h"
+#include "tests/e2e/lib/raw.h"
 #include "tests/e2e/lib/server.h"
 #include "tests/e2e/lib/testclock.h"
 
@@ -120,43 +121,6 @@ static void only_task(struct scratch *s, const char *tool_name,
 	json_decref(list);
 }
 
-static bool becomes(struct scratch *s, const char *tool_name, const char *state)
-{
-	const struct timespec nap = {0, 10 * 1000 * 1000};
-	char is[64];
-
-	for (int i = 0; i < 3000; i++) {
-		only_task(s, tool_name, "state", is);
-		if (strcasecmp(is, state) == 0)
-			return true;
-		(void)nanosleep(&nap, NULL);
-	}
-	return false;
-}
-
-static size_t effects(struct scratch *s, const char *step)
-{
-	struct lines l = lines_read(s->effects);
-	size_t n = 0;
-
-	for (size_t i = 0; i < l.n; i++)
-		n += strstr(l.line[i], step) != NULL;
-	lines_free(&l);
-	return n;
-}
-
-static bool until_effect(struct scratch *s, const char *step)
-{
-	const struct timespec nap = {0, 2 * 1000 * 1000};
-
-	for (int i = 0; i < 15000; i++) {
-		if (effects(s, step) > 0)
-			return true;
-		(void)nanosleep(&nap, NULL);
-	}
-	return false;
-}
-
 /* ---- calls in threads ---- */
 struct thread_call {
 	struct ask a;
@@ -183,18 +147,6 @@ static struct reply *call_end(struct thread_call *c)
 {
 	(void)pthread_join(c->thread, NULL);
 	return c->r;
-}
-
-/* A call whose connection closes after @ms, answered or not. */
-static void call_and_leave(struct ask a, const char *name, json_t *args,
-			   const char *state, long ms)
-{
-	struct thread_call c = {
-		.a = a, .name = name, .args = args, .state = state};
-
-	c.a.timeout_ms = ms;
-	call_start(&c);
-	reply_free(call_end(&c));
 }
 
 /* ---- keys ---- */
@@ -354,7 +306,7 @@ static void shut_down_at(const char *fault)
 
 	c.a.idem = "shut";
 	call_start(&c);
-	assert_true(until_effect(s, " before"));
+	assert_true(effects_await(s, " before", 1));
 	status = server_signal_wait(v, SIGTERM);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	r = call_end(&c);
@@ -371,8 +323,8 @@ static void shut_down_at(const char *fault)
 	r = again(&b, "approve", NULL, state_of(t),
 		  accept_bool("approval", "ok", true));
 	assert_string_equal(result_text(r), "approved: yes");
-	assert_int_equal(effects(s, " before"), 1);
-	assert_int_equal(effects(s, " after"), 1);
+	assert_int_equal(effects_count(s, " before"), 1);
+	assert_int_equal(effects_count(s, " after"), 1);
 	reply_free(r);
 	reply_free(t);
 	server_free(v);
@@ -430,10 +382,10 @@ static void test_single_use__at_once(void **unused)
 	for (int i = 0; i < 10; i++) {
 		const bool apart = i % 2 == 1;
 		struct reply *r = tool(&a, "once", json_object());
-		size_t had = effects(scratch, " effect");
+		size_t had = effects_count(scratch, " effect");
 		struct reply *t = redeem_at_once(apart ? both : same,
 						 state_of(r), AT_ONCE, false);
-		size_t now = effects(scratch, " effect");
+		size_t now = effects_count(scratch, " effect");
 
 		assert_string_equal(result_text(t), "plan 7 done");
 		assert_true(now == had + 1 || (apart && now == had + 2));
@@ -441,7 +393,7 @@ static void test_single_use__at_once(void **unused)
 		/* and later: what was stored, with no effect at all */
 		t = redeem_at_once(both, state_of(r), 2, false);
 		assert_string_equal(result_text(t), "plan 7 done");
-		assert_int_equal(effects(scratch, " effect"), now);
+		assert_int_equal(effects_count(scratch, " effect"), now);
 		reply_free(t);
 		reply_free(r);
 	}
@@ -493,8 +445,8 @@ static void test_idempotency__at_once(void **unused)
 		reply_free(r);
 	}
 	awaits(&a, id, "completed");
-	assert_int_equal(effects(scratch, " one"), 1);
-	assert_int_equal(effects(scratch, " two"), 1);
+	assert_int_equal(effects_count(scratch, " one"), 1);
+	assert_int_equal(effects_count(scratch, " two"), 1);
 }
 
 /* ---- answers ---- */
@@ -599,72 +551,146 @@ static void test_task_id__is_the_same_in_every_entry(void **unused)
 }
 
 /* ---- those who go away ---- */
+/* A server whose clock is moved over the graces. */
+struct gone {
+	struct scratch *s;
+	struct testclock *k;
+	struct server *v;
+};
+
+static void gone_start(struct gone *g)
+{
+	g->s = scratch_new();
+	g->k = testclock_new(g->s);
+	{
+		const char *const args[] = {"--test-clock", g->k->path, NULL};
+
+		g->v = server_start(g->s, args);
+	}
+}
+
+static void gone_end(struct gone *g)
+{
+	server_free(g->v);
+	testclock_free(g->k);
+	scratch_free(g->s);
+}
+
+/* Waits until the one task of @tool_name is as @where says. */
+static void await_task(const struct gone *g, const char *tool_name,
+		       const char *where)
+{
+	char what[160];
+
+	(void)snprintf(what, sizeof(what), "task WHERE tool = '%s' AND %s",
+		       tool_name, where);
+	if (!probe_await_rows(g->s->db, what, 1))
+		fail_msg("never a %s", what);
+}
+
+/* Sends a call that outlasts every wait, and returns when it waits. */
+static void wait_with(const struct gone *g, struct raw *c,
+		      const char *tool_name, const char *state)
+{
+	struct ask a = as(g->v, NULL, CAN_FORM);
+
+	raw_call(c, &a, tool_name, json_pack("{s:i}", "ms", 60 * MINUTE_MS),
+		 state);
+	await_task(g, tool_name, "waiters = 1");
+}
+
+static void go_away(const struct gone *g, struct raw *c, const char *tool_name)
+{
+	raw_close(c);
+	await_task(g, tool_name, "waiters = 0");
+}
+
+/* The handle that one who waits is sent when the wait budget is over. */
+static struct reply *sent_round(const struct gone *g, struct raw *c,
+				const char *tool_name)
+{
+	struct reply *r = raw_reply(c, "tools/call");
+
+	assert_string_equal(result_type(r), "input_required");
+	assert_non_null(state_of(r));
+	await_task(g, tool_name, "waiters = 0");
+	return r;
+}
+
 /* Told of its task, the client's connection may close: the task goes on. */
 static void test_gone__a_task_of_the_extension_goes_on(void **unused)
 {
-	static const char *const args[] = {"--disconnect-grace",
-					   "50",
-					   "--undelivered-grace",
-					   "50",
-					   "--sweep-interval",
-					   "20",
-					   NULL};
-	struct scratch *s = scratch_new();
-	struct server *v = server_start(s, args);
-	struct ask a = as(v, NULL, CAN_TASKS);
+	struct gone g;
+	struct raw c = {0};
+	struct raw other = {0};
+	struct ask a;
 	struct reply *r;
-	char id[64];
 
 	(void)unused;
-	/* with its thread goes the connection */
-	call_and_leave(a, "busy", json_pack("{s:i}", "ms", 600), NULL, 5000);
-	only_task(s, "busy", "taskId", id);
-	r = task_await(&a, id, "completed");
-	assert_non_null(r);
+	gone_start(&g);
+	a = as(g.v, NULL, CAN_TASKS);
+	raw_open(&c, g.v->url);
+	raw_call(&c, &a, "busy", json_pack("{s:i}", "ms", 60 * MINUTE_MS),
+		 NULL);
+	r = raw_reply(&c, "tools/call");
+	assert_string_equal(result_type(r), "task");
+	await_task(&g, "busy", "abandon_at IS NULL");
+	raw_close(&c);
+	/* beside one that is given up, so that there was a sweep */
+	raw_open(&other, g.v->url);
+	wait_with(&g, &other, "long_nap", NULL);
+	go_away(&g, &other, "long_nap");
+	assert_true(probe_await_most(g.v, "bide_http_connections", 1));
+	testclock_forward(g.k, 10 * MINUTE_MS);
+	await_task(&g, "long_nap", "state = 6");
+	await_task(&g, "busy", "state = 2");
+	reply_free(task_do(&a, "tasks/cancel", task_id(r), NULL));
 	reply_free(r);
-	server_free(v);
-	scratch_free(s);
+	gone_end(&g);
 }
 
 /* The last one who waits goes, and somebody comes back within the grace: it
- * goes on for as long as somebody is there; then it is ended. */
+ * goes on for as long as somebody is there; then it is ended. To a second one
+ * nobody comes back, which is how a sweep is seen. */
 static void test_gone__who_comes_back_keeps_it(void **unused)
 {
-	static const char *const args[] = {"--disconnect-grace",
-					   "400",
-					   "--wait-budget",
-					   "100",
-					   "--state-rounds",
-					   "100",
-					   "--sweep-interval",
-					   "20",
-					   NULL};
-	struct scratch *s = scratch_new();
-	struct server *v = server_start(s, args);
-	struct ask a = as(v, NULL, CAN_FORM);
-	json_t *ms = json_pack("{s:i}", "ms", 60000);
-	struct reply *r = tool(&a, "busy", json_incref(ms));
-	char state[64];
+	struct gone g;
+	struct raw c = {0};
+	struct raw other = {0};
+	struct reply *r;
+	struct reply *t;
 
 	(void)unused;
-	/* one goes before it is answered; whoever has the handle stays */
-	call_and_leave(a, "busy", json_incref(ms), state_of(r), 30);
-	for (int i = 0; i < 12; i++) {
-		struct reply *t;
-
-		assert_string_equal(result_type(r), "input_required");
-		t = again(&a, "busy", json_incref(ms), state_of(r), NULL);
-		reply_free(r);
-		r = t;
+	gone_start(&g);
+	raw_open(&c, g.v->url);
+	raw_open(&other, g.v->url);
+	wait_with(&g, &c, "busy", NULL);
+	wait_with(&g, &other, "long_nap", NULL);
+	/* it is parked after the callbacks in which both begin to wait */
+	await_task(&g, "long_nap", "state = 3");
+	testclock_forward(g.k, MINUTE_MS);
+	r = sent_round(&g, &c, "busy");
+	t = sent_round(&g, &other, "long_nap");
+	wait_with(&g, &c, "busy", state_of(r));
+	wait_with(&g, &other, "long_nap", state_of(t));
+	go_away(&g, &c, "busy");
+	go_away(&g, &other, "long_nap");
+	raw_open(&c, g.v->url);
+	/* two minutes are the grace */
+	for (int i = 0; i < 4; i++) {
+		wait_with(&g, &c, "busy", state_of(r));
+		testclock_forward(g.k, MINUTE_MS);
+		reply_free(sent_round(&g, &c, "busy"));
 	}
-	only_task(s, "busy", "state", state);
-	assert_true(strcasecmp(state, "running") == 0);
-	call_and_leave(a, "busy", json_incref(ms), state_of(r), 30);
-	assert_true(becomes(s, "busy", "cancelled"));
+	await_task(&g, "long_nap", "state = 6");
+	await_task(&g, "busy", "state = 2");
+	wait_with(&g, &c, "busy", state_of(r));
+	go_away(&g, &c, "busy");
+	testclock_forward(g.k, 2 * MINUTE_MS + 1);
+	await_task(&g, "busy", "state = 6");
 	reply_free(r);
-	json_decref(ms);
-	server_free(v);
-	scratch_free(s);
+	reply_free(t);
+	gone_end(&g);
 }
 
 /* What names the task was on its way when the client went: nobody can come
@@ -672,7 +698,7 @@ static void test_gone__who_comes_back_keeps_it(void **unused)
 static void undelivered(const char *grace, const char *can)
 {
 	const char *const args[] = {"--fault",
-				    "dispatch.reply@approve:0:delay300",
+				    "dispatch.reply@approve:0:delay2000",
 				    grace,
 				    "100",
 				    "--sweep-interval",
@@ -681,9 +707,13 @@ static void undelivered(const char *grace, const char *can)
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, args);
 	struct ask a = as(v, NULL, can);
+	struct raw c = {0};
 
-	call_and_leave(a, "approve", NULL, NULL, 150);
-	assert_true(becomes(s, "approve", "cancelled"));
+	raw_open(&c, v->url);
+	raw_call(&c, &a, "approve", json_object(), NULL);
+	assert_true(effects_await(s, " before", 1));
+	raw_close(&c);
+	assert_true(probe_await_rows(s->db, "task WHERE state = 6", 1));
 	server_free(v);
 	scratch_free(s);
 }

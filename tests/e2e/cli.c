@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <curl/curl.h>
 #include <cmocka.h>
@@ -48,15 +49,15 @@ static void test_words__have_their_exit_codes(void **unused)
 	exits(0, WORDS("migrate", "--db", s->db), "nothing to do");
 	exits(0, WORDS("doctor", "--db", s->db), "All is well.");
 	exits(0, WORDS("tasks", "list", "--db", s->db), "No task is pending.");
-	/* it was understood, and failed */
 	exits(0, WORDS("signal", "tools", "--db", s->db), "tools: announced");
 	exits(0, WORDS("signal", "resource", "a:b", "--json", "--db", s->db),
 	      "\"uri\":\"a:b\"");
+	/* it was understood, and failed */
 	exits(1, WORDS("tasks", "show", "nothing", "--db", s->db), NULL);
 	exits(1, WORDS("tasks", "list", "--db", s->effects), NULL);
 	exits(1, WORDS("doctor", "--db", s->effects), "BAD");
-	exits(1, WORDS("serve", "--db", s->db, "--state-keys", s->effects),
 	exits(1, WORDS("signal", "tools", "--db", s->effects), NULL);
+	exits(1, WORDS("serve", "--db", s->db, "--state-keys", s->effects),
 	      NULL);
 	exits(1, WORDS("serve", "--db", s->db, "--listen", "192.0.2.1:1"),
 	      NULL);
@@ -67,9 +68,9 @@ static void test_words__have_their_exit_codes(void **unused)
 	exits(2, WORDS("serve", "more"), NULL);
 	exits(2, WORDS("tasks"), NULL);
 	exits(2, WORDS("tasks", "lists", "--db", s->db), NULL);
-	exits(2, WORDS("serve", "--nothing"), NULL);
 	exits(2, WORDS("signal", "--db", s->db), NULL);
 	exits(2, WORDS("signal", "resource", "b", "--db", s->db), NULL);
+	exits(2, WORDS("serve", "--nothing"), NULL);
 	exits(2, WORDS("serve", "--lease", "soon"), NULL);
 	exits(2, WORDS("serve", "--log-level", "loud"), NULL);
 	exits(2, WORDS("serve", "--config"), NULL);
@@ -206,7 +207,7 @@ static struct page get(CURL *c, const struct server *v, const char *path)
 
 	(void)snprintf(url, sizeof(url), "%s%s", v->base, path);
 	(void)curl_easy_setopt(c, CURLOPT_URL, url);
-	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT, 20L);
+	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT, 60L);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, collect);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, &p);
 	assert_int_equal(curl_easy_perform(c), CURLE_OK);
@@ -227,6 +228,7 @@ static void test_pages__stand_beside_the_endpoint(void **unused)
 {
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, NULL);
+	const struct timespec nap = {0, 10 * 1000 * 1000};
 	CURL *c = curl_easy_init();
 
 	(void)unused;
@@ -237,8 +239,8 @@ static void test_pages__stand_beside_the_endpoint(void **unused)
 	page_is(c, v, "/nothing", 404, "");
 	/* Not ready once the database is gone: it stores nothing more. */
 	assert_int_equal(remove(s->db), 0);
-	for (int i = 0; i < 500 && get(c, v, "/readyz").status == 200; i++)
-		;
+	for (int i = 0; i < 6000 && get(c, v, "/readyz").status == 200; i++)
+		(void)nanosleep(&nap, NULL);
 	page_is(c, v, "/readyz", 503, "");
 	page_is(c, v, "/healthz", 200, "ok\n");
 	curl_easy_cleanup(c);

@@ -374,7 +374,7 @@ static void test_task__is_there_until_its_ttl(void **unused)
 		reply_free(r);
 	}
 	testclock_forward(k, 120000);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		const struct timespec nap = {0, 10 * 1000 * 1000};
 
 		r = task_do(&a, "tasks/get", id, NULL);
@@ -463,9 +463,8 @@ static void test_listener__is_told_what_get_says(void **unused)
 	listener_end(&l);
 }
 
-/* A task that talks, made by a request that wanted progress and logs: none of
- * it on the listener's stream, and none of it on the task's creation. */
-static void test_listener__hears_no_progress_and_no_log(void **unused)
+/* False: the task had said all before it was listened to. */
+static bool heard_talking(int ms)
 {
 	struct ask a = as(one);
 	struct ask b = as(two);
@@ -474,30 +473,42 @@ static void test_listener__hears_no_progress_and_no_log(void **unused)
 	char id[64], last[64];
 	size_t i;
 	json_t *m;
+	bool heard = false;
 
-	(void)unused;
 	create(&b, "approve", NULL, last);
 	a.progress = "tok";
 	a.log_level = "debug";
 	b.log_level = "debug";
 	b.progress = "listen-tok";
-	r = tool(&a, "talker", json_pack("{s:i}", "ms", 60));
+	r = tool(&a, "talker", json_pack("{s:i}", "ms", ms));
 	assert_string_equal(result_type(r), "task");
 	assert_int_equal(json_array_size(r->events), 0);
 	(void)snprintf(id, sizeof(id), "%s", task_id(r));
 	reply_free(r);
 	listener_start(&l, b, json_pack("{s:[s,s]}", "taskIds", id, last));
-	/* it was heard while it talked */
-	assert_non_null(listener_await(&l, id, "working"));
 	assert_non_null(listener_await(&l, id, "completed"));
 	cancel_and_leave(&l, &a, last);
-	json_array_foreach (l.messages, i, m)
+	json_array_foreach (l.messages, i, m) {
 		assert_string_equal(
 			json_string_value(json_object_get(m, "method")),
 			i == 0 ? "notifications/subscriptions/acknowledged"
 			       : "notifications/tasks");
-	assert_true(json_array_size(l.messages) > 2);
+		heard |= listener_is(m, id, "working");
+	}
 	listener_end(&l);
+	return heard;
+}
+
+/* A task that talks, made by a request that wanted progress and logs: none of
+ * it on the listener's stream, and none of it on the task's creation. */
+static void test_listener__hears_no_progress_and_no_log(void **unused)
+{
+	int ms = 60;
+
+	(void)unused;
+	/* a slow machine needs more time to begin to listen */
+	while (!heard_talking(ms))
+		assert_true((ms *= 4) < 20000);
 }
 
 /* The id that tags everything is the request's, a string as a string; two
@@ -530,8 +541,10 @@ static void test_listener__is_tagged_with_its_own_id(void **unused)
 		const json_t *ack = json_array_get(l[i].messages, 0);
 		const json_t *honoured = json_object_get(
 			json_object_get(ack, "params"), "notifications");
-		json_t *want =
-			json_pack("{s:[s]}", "taskIds", i ? other : task);
+		json_t *want = i == 0 ? json_pack("{s:[s]}", "taskIds", task)
+				      : json_pack("{s:[s],s:b,s:b}", "taskIds",
+						  other, "toolsListChanged", 1,
+						  "promptsListChanged", 1);
 
 		assert_true(listener_tagged(&l[i]));
 		assert_true(json_equal(honoured, want));
@@ -564,6 +577,24 @@ static bool rises(void *user, json_t *m)
 	return true;
 }
 
+/* How often a call that climbs was told of it. */
+static size_t climb_told(const struct server *v, int ms)
+{
+	struct climb c = {.last = 0};
+	struct ask a = {.url = v->url,
+			.can = "{}",
+			.progress = "t",
+			.event = rises,
+			.user = &c};
+	struct reply *r = tool(&a, "climber", json_pack("{s:i}", "ms", ms));
+
+	assert_string_equal(result_text(r), "up");
+	assert_false(c.wrong);
+	assert_true(c.last >= 5);
+	reply_free(r);
+	return c.told;
+}
+
 /* The handler begins anew four times, on the one instance that has workers;
  * who waits at the other is told what rises, and of each part. */
 static void test_progress__comes_from_another_instance(void **unused)
@@ -572,21 +603,13 @@ static void test_progress__comes_from_another_instance(void **unused)
 	struct scratch *s = scratch_new();
 	struct server *waits = server_start(s, none);
 	struct server *works = server_start(s, NULL);
-	struct climb c = {.last = 0};
-	struct ask a = {.url = waits->url,
-			.can = "{}",
-			.progress = "t",
-			.event = rises,
-			.user = &c};
-	struct reply *r = tool(&a, "climber", json_pack("{s:i}", "ms", 300));
+	int ms = 300;
 
 	(void)unused;
-	assert_string_equal(result_text(r), "up");
-	assert_false(c.wrong);
-	/* at least one of each entry: values may be joined, none is late */
-	assert_true(c.told >= 3);
-	assert_true(c.last >= 5);
-	reply_free(r);
+	/* at least one of each entry: values may be joined, none is late; a
+	 * slow machine needs more time for each */
+	while (climb_told(waits, ms) < 3)
+		assert_true((ms *= 4) < 20000);
 	server_free(waits);
 	server_free(works);
 	scratch_free(s);

@@ -87,23 +87,18 @@ static json_t *shown(struct scratch *s, const char *id)
 /* F35: the process dies: another goes on at once, not after a lease. */
 static void test_death__is_noticed_at_once(void **unused)
 {
-	static const char *const slow_lease[] = {"--lease", "60000", NULL};
+	/* longer than completes() waits */
+	static const char *const slow_lease[] = {"--lease", "600000", NULL};
 	struct scratch *s = scratch_new();
 	struct server *a = server_start(s, slow_lease);
-	struct server *b;
-	struct timespec t0;
-	struct timespec t1;
+	struct server *b = server_start(s, slow_lease);
 	char id[64];
 
 	(void)unused;
 	create(a, "counter", json_pack("{s:i,s:i}", "to", 20, "ms", 50), id);
 	assert_true(effects_await(s, " n3", 1));
-	b = server_start(s, slow_lease);
 	server_kill(a, SIGKILL);
-	(void)clock_gettime(CLOCK_MONOTONIC, &t0);
 	completes(b, id, "counted to 20");
-	(void)clock_gettime(CLOCK_MONOTONIC, &t1);
-	assert_true(t1.tv_sec - t0.tv_sec < 20);
 	no_step_twice_in_an_epoch(s);
 	server_free(a);
 	server_free(b);
@@ -153,19 +148,19 @@ static void test_freeze__loses_the_claim(void **unused)
 	static const char *const lease[] = {"--lease", "500", NULL};
 	struct scratch *s = scratch_new();
 	struct server *a = server_start(s, lease);
-	struct server *b;
+	struct server *b = server_start(s, lease);
 	char id[64];
 	json_t *t;
 
 	(void)unused;
-	create(a, "counter", json_pack("{s:i,s:i}", "to", 30, "ms", 50), id);
+	/* seconds between the third step and the end: it is frozen in time */
+	create(a, "counter", json_pack("{s:i,s:i}", "to", 20, "ms", 150), id);
 	assert_true(effects_await(s, " n3", 1));
-	b = server_start(s, lease);
 	freeze(s, a);
-	completes(b, id, "counted to 30");
+	completes(b, id, "counted to 20");
 	(void)kill(a->pid, SIGCONT);
 	assert_true(server_saw(a, "lost") || server_saw(a, "stopping"));
-	completes(a, id, "counted to 30");
+	completes(a, id, "counted to 20");
 	no_step_twice_in_an_epoch(s);
 	/* a freeze is no crash */
 	t = shown(s, id);
@@ -224,8 +219,9 @@ static void test_bell__dropped_is_no_worse_than_the_poll(void **unused)
 		completes(a, id, "two steps done");
 	}
 	(void)clock_gettime(CLOCK_MONOTONIC, &t1);
-	/* five times one poll, with much slack for a busy machine */
-	assert_true(t1.tv_sec - t0.tv_sec < 10);
+	/* five times one poll, with much slack for a busy machine; without the
+	 * poll each would wait for the engine's own scan, ten seconds */
+	assert_true(t1.tv_sec - t0.tv_sec < 30);
 	server_free(a);
 	server_free(b);
 	scratch_free(s);
@@ -433,7 +429,7 @@ static void test_drain__hands_tasks_on(void **unused)
 {
 	struct scratch *s = scratch_new();
 	struct server *a = server_start(s, NULL);
-	struct server *b;
+	struct server *b = server_start(s, NULL);
 	char id[64];
 	int status;
 	json_t *t;
@@ -441,7 +437,6 @@ static void test_drain__hands_tasks_on(void **unused)
 	(void)unused;
 	create(a, "counter", json_pack("{s:i,s:i}", "to", 20, "ms", 50), id);
 	assert_true(effects_await(s, " n3", 1));
-	b = server_start(s, NULL);
 	status = server_signal_wait(a, SIGTERM);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	completes(b, id, "counted to 20");

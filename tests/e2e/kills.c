@@ -237,7 +237,7 @@ static void *client(void *arg)
 	else
 		drive_rounds(r);
 	/* A must have died of the point; do not wait for ever if it did not. */
-	for (int ms = 0; ms < 10000 && a_lives(r); ms += 10)
+	for (int ms = 0; ms < 60000 && a_lives(r); ms += 10)
 		(void)nanosleep(&nap, NULL);
 	if (a_lives(r)) {
 		(void)snprintf(r->why, sizeof(r->why),

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "tests/e2e/lib/client.h"
+#include "tests/e2e/lib/effects.h"
 #include "tests/e2e/lib/listener.h"
 #include "tests/e2e/lib/server.h"
 
@@ -116,15 +116,13 @@ static void test_listener__silent_stream_has_comments(void **unused)
 {
 	struct ask b = as(two, "alice");
 	struct listener l;
-	struct timespec nap = {1, 0};
 	const char *data;
 	const char *colon;
 
 	(void)unused;
 	listener_start(&l, b, json_object());
 	assert_non_null(listener_await(&l, NULL, NULL));
-	/* the pause between comments is 200 ms here: a second has some */
-	(void)nanosleep(&nap, NULL);
+	assert_true(listener_await_comment(&l));
 	server_kill(two, SIGTERM);
 	listener_join(&l);
 	assert_true(l.r->comments >= 1);
@@ -179,22 +177,8 @@ static void test_drain__answers_what_is_open(void **unused)
 	assert_non_null(listener_await(&l, NULL, NULL));
 	assert_int_equal(pthread_create(&t1, NULL, call_thread, &eph), 0);
 	assert_int_equal(pthread_create(&t2, NULL, call_thread, &waiting), 0);
-	for (int i = 0; i < 1000; i++) {
-		const struct timespec nap = {0, 5 * 1000 * 1000};
-		struct lines f = lines_read(scratch->effects);
-		bool both = f.n >= 2;
-		bool begun = false;
-		bool lain = false;
-
-		for (size_t k = 0; k < f.n; k++) {
-			begun = begun || strstr(f.line[k], " begin") != NULL;
-			lain = lain || strstr(f.line[k], " lie down") != NULL;
-		}
-		lines_free(&f);
-		if (both && begun && lain)
-			break;
-		(void)nanosleep(&nap, NULL);
-	}
+	assert_true(effects_await(scratch, " begin", 1));
+	assert_true(effects_await(scratch, " lie down", 1));
 	status = server_signal_wait(v, SIGTERM);
 	(void)pthread_join(t1, NULL);
 	(void)pthread_join(t2, NULL);

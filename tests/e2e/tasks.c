@@ -239,8 +239,8 @@ static void test_answer__is_accepted_once(void **unused)
 	reply_free(r);
 }
 
-/* S42, S53; F20, F21 */
-static void test_cancel__ends_it_or_leaves_its_end(void **unused)
+/* How long it takes to cancel a task at the other instance. */
+static long cancel_ms(void)
 {
 	struct ask a = as(one, "alice");
 	struct ask b = as(two, "alice");
@@ -249,7 +249,6 @@ static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 	char id[64];
 	struct reply *r;
 
-	(void)unused;
 	create(&a, "busy", json_pack("{s:i}", "ms", 60000), id);
 	(void)clock_gettime(CLOCK_MONOTONIC, &t0);
 	r = task_do(&b, "tasks/cancel", id, NULL);
@@ -261,10 +260,25 @@ static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 	assert_null(member(r, "result"));
 	assert_null(member(r, "error"));
 	reply_free(r);
-	/* F21: under 100 ms; a busy machine gets some slack */
-	assert_true((t1.tv_sec - t0.tv_sec) * 1000 +
-			    (t1.tv_nsec - t0.tv_nsec) / 1000000 <
-		    500);
+	return (t1.tv_sec - t0.tv_sec) * 1000 +
+	       (t1.tv_nsec - t0.tv_nsec) / 1000000;
+}
+
+/* S42, S53; F20, F21 */
+static void test_cancel__ends_it_or_leaves_its_end(void **unused)
+{
+	struct ask a = as(one, "alice");
+	char id[64];
+	struct reply *r;
+	int slow = 0;
+	long ms;
+
+	(void)unused;
+	/* F21: in 100 ms; a busy machine may be slow a few times */
+	do
+		ms = cancel_ms();
+	while (ms >= 100 && ++slow < 20);
+	assert_true(ms < 100);
 	create(&a, "two_step", NULL, id);
 	reply_free(await(&a, id, "completed"));
 	r = task_do(&a, "tasks/cancel", id, NULL);
@@ -496,23 +510,37 @@ static void test_sleep__holds_no_worker(void **unused)
 	}
 }
 
-static void test_publish__is_answered_while_it_works(void **unused)
+/* Whether one that works for @ms still did when its answer was taken. */
+static bool answered_at_work(int ms)
 {
 	struct ask a = as(one, "alice");
 	char id[64];
 	struct reply *r;
+	bool works;
 
-	(void)unused;
-	create(&a, "publisher", json_pack("{s:i}", "ms", 400), id);
+	create(&a, "publisher", json_pack("{s:i}", "ms", ms), id);
 	reply_free(await(&a, id, "input_required"));
 	reply_free(task_do(&a, "tasks/update", id,
 			   accept_string("name", "name", "Ada")));
 	r = task_do(&a, "tasks/get", id, NULL);
-	assert_string_equal(task_status(r), "working");
+	works = strcmp(task_status(r), "working") == 0;
+	if (!works)
+		assert_string_equal(task_status(r), "completed");
 	reply_free(r);
 	r = await(&a, id, "completed");
 	assert_non_null(strstr(r->raw, "Hello, Ada!"));
 	reply_free(r);
+	return works;
+}
+
+static void test_publish__is_answered_while_it_works(void **unused)
+{
+	int ms = 400;
+
+	(void)unused;
+	/* a slow machine needs more time for three requests */
+	while (!answered_at_work(ms))
+		assert_true((ms *= 3) < 30000);
 }
 
 /* A tool that asks by rounds and then becomes a task; a repeat finds it. */

@@ -58,14 +58,15 @@ static void one_event(struct take *t, const char *data)
 	json_decref(m);
 }
 
-/* Whole lines of an event stream that came since the last time. */
+/* Whole lines of an event stream that came since the last time; none after one
+ * with which the test goes. */
 static void read_events(struct take *t)
 {
 	char *line;
 	char *end;
 
-	while ((end = memchr(t->r->raw + t->seen, '\n', t->len - t->seen)) !=
-	       NULL) {
+	while (!t->stop && (end = memchr(t->r->raw + t->seen, '\n',
+					 t->len - t->seen)) != NULL) {
 		line = t->r->raw + t->seen;
 		t->seen = (size_t)(end - t->r->raw) + 1;
 		if (*line == ':') {

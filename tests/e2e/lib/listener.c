@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#define AWAIT_S 60
+
 static bool on_message(void *user, json_t *m)
 {
 	struct listener *l = user;
@@ -17,6 +19,16 @@ static bool on_message(void *user, json_t *m)
 	pthread_cond_broadcast(&l->more);
 	pthread_mutex_unlock(&l->lock);
 	return stay;
+}
+
+static void on_comment(void *user)
+{
+	struct listener *l = user;
+
+	pthread_mutex_lock(&l->lock);
+	l->comments++;
+	pthread_cond_broadcast(&l->more);
+	pthread_mutex_unlock(&l->lock);
 }
 
 static void *listen_thread(void *arg)
@@ -42,6 +54,7 @@ void listener_start(struct listener *l, struct ask a, json_t *filter)
 			     : json_integer(1785000000123);
 	l->a.id = l->id;
 	l->a.event = on_message;
+	l->a.comment = on_comment;
 	l->a.user = l;
 	l->messages = json_array();
 	(void)pthread_mutex_init(&l->lock, NULL);
@@ -52,7 +65,7 @@ void listener_start(struct listener *l, struct ask a, json_t *filter)
 	}
 }
 
-static bool is_state(const json_t *m, const char *task, const char *status)
+bool listener_is(const json_t *m, const char *task, const char *status)
 {
 	const json_t *p = json_object_get(m, "params");
 	const char *id = json_string_value(json_object_get(p, "taskId"));
@@ -62,16 +75,23 @@ static bool is_state(const json_t *m, const char *task, const char *status)
 	       strcmp(st, status) == 0;
 }
 
+static struct timespec in_a_minute(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += AWAIT_S;
+	return t;
+}
+
 /* Waits for a notification; its message (borrowed), or NULL. */
 const json_t *listener_await(struct listener *l, const char *task,
 			     const char *status)
 {
 	const json_t *found = NULL;
-	struct timespec until;
+	struct timespec until = in_a_minute();
 	bool late = false;
 
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 30;
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
 		size_t i;
@@ -79,7 +99,7 @@ const json_t *listener_await(struct listener *l, const char *task,
 
 		json_array_foreach (l->messages, i, m)
 			if (task == NULL ? json_object_get(m, "method") != NULL
-					 : is_state(m, task, status))
+					 : listener_is(m, task, status))
 				found = m;
 		if (found != NULL || l->over || late)
 			break;
@@ -87,6 +107,20 @@ const json_t *listener_await(struct listener *l, const char *task,
 	}
 	pthread_mutex_unlock(&l->lock);
 	return found;
+}
+
+bool listener_await_comment(struct listener *l)
+{
+	struct timespec until = in_a_minute();
+	bool any;
+
+	pthread_mutex_lock(&l->lock);
+	while (l->comments == 0 && !l->over)
+		if (pthread_cond_timedwait(&l->more, &l->lock, &until) != 0)
+			break;
+	any = l->comments > 0;
+	pthread_mutex_unlock(&l->lock);
+	return any;
 }
 
 void listener_end(struct listener *l)

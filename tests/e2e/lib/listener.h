@@ -19,6 +19,7 @@ struct listener {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	json_t *messages; /* all, in order, the response too */
+	size_t comments;
 	bool leave;
 	bool over;
 	bool joined;
@@ -27,9 +28,13 @@ struct listener {
 /* @filter: stolen. The id is @a's, or a number beyond 32 bits. */
 void listener_start(struct listener *l, struct ask a, json_t *filter);
 /* Waits until @task was told to be @status (NULL: until there is any
- * notification); borrowed, or NULL after 30 s. */
+ * notification); borrowed, or NULL after 60 s. */
 const json_t *listener_await(struct listener *l, const char *task,
 			     const char *status);
+/* Whether this message says that @task is @status. */
+bool listener_is(const json_t *m, const char *task, const char *status);
+/* Waits for a comment line; false: none in 60 s. */
+bool listener_await_comment(struct listener *l);
 /* From now on the next message makes it close its connection. */
 void listener_leave(struct listener *l);
 void listener_join(struct listener *l); /* waits for the stream's end */

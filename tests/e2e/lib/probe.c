@@ -114,7 +114,7 @@ double probe_metric(const struct server *v, const char *name)
 	curl_easy_setopt(c, CURLOPT_URL, line);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_PROXY, "");
-	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, 30000L);
+	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)AWAIT_MS);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, p);
 	if (curl_easy_perform(c) != CURLE_OK)

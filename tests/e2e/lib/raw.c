@@ -198,6 +198,17 @@ char *raw_request(const struct ask *a, const char *method, const char *name,
 	return text;
 }
 
+void raw_call(struct raw *c, const struct ask *a, const char *name,
+	      json_t *args, const char *state)
+{
+	json_t *p = json_pack("{s:s,s:o,s:s*}", "name", name, "arguments", args,
+			      "requestState", state);
+	char *text = raw_request(a, "tools/call", name, p, NULL);
+
+	raw_send(c, text);
+	free(text);
+}
+
 /* ---- an answer ---- */
 static void need(struct raw *c, size_t bytes)
 {

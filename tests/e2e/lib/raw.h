@@ -34,6 +34,9 @@ void raw_close(struct raw *c);
 char *raw_request(const struct ask *a, const char *method, const char *name,
 		  json_t *params, const struct shape *shape);
 void raw_send(struct raw *c, const char *text);
+/* A tools/call, by itself; @args: stolen, @state may be NULL. */
+void raw_call(struct raw *c, const struct ask *a, const char *name,
+	      json_t *args, const char *state);
 void raw_drip(struct raw *c, const char *text); /* each byte on its own */
 /* A request that expects it: its body once "100 Continue" has come. False: the
  * answer came instead. */

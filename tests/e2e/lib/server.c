@@ -16,7 +16,7 @@
 
 #define START_S 60
 #define SAW_S   60
-#define END_S   30
+#define END_S   60
 
 static void die(const char *what)
 {

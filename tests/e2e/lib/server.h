@@ -48,7 +48,7 @@ void server_kill(struct server *v, int sig); /* and waits; status in ret */
 int server_signal_wait(struct server *v, int sig); /* wait status */
 int server_wait(struct server *v);                 /* wait status */
 bool server_alive(struct server *v);
-/* Waits until the log holds @text (an event's name, say); false: it ended or 30
+/* Waits until the log holds @text (an event's name, say); false: it ended or 60
  * s went by. */
 bool server_saw(struct server *v, const char *text);
 int server_count(struct server *v, const char *text); /* occurrences so far */
