@@ -252,10 +252,16 @@ static void test_read__wants_an_absolute_uri(void **state)
 					  "test://a b", "test://%zz"};
 	static const char *const shapes[] = {"{}", "{\"uri\":7}",
 					     "{\"uri\":null}"};
+	struct fake *f;
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is(read_it(*state, bad[i]), 200, -32602);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		f = read_it(*state, bad[i]);
+		assert_string_equal(fake_string(f, "error/message"),
+				    "params.uri is not an absolute URI");
+		assert_string_equal(fake_string(f, "error/data/uri"), bad[i]);
+		is(f, 200, -32602);
+	}
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		is(fake_call(*state, (struct post){READ, .params = shapes[i]}),
 		   200, -32602);
