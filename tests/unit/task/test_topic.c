@@ -56,7 +56,7 @@ static size_t rows_locked(struct store *s, int64_t after,
 	return n;
 }
 
-enum bide_rc store_topics(struct store *s, int64_t after, size_t limit,
+enum bide_rc store_topics(struct store *s, int64_t seq, size_t limit,
 			  struct store_topic **ret, size_t *ret_n)
 {
 	struct store_topic *list = calloc(NAMES, sizeof(*list));
@@ -71,7 +71,7 @@ enum bide_rc store_topics(struct store *s, int64_t after, size_t limit,
 		free(list);
 		return BIDE_IO;
 	}
-	n = rows_locked(s, after, list);
+	n = rows_locked(s, seq, list);
 	for (; n > limit; n--)
 		free(list[n - 1].name);
 	s->held = s->hold;
