@@ -1,43 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the specification demands of requests, rounds and streams and the
- * official suite does not look at, over real HTTP. docs/conformance.md is the
- * whole list and says which test shows what.
- */
+/* Requests and streams. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
-#include "tests/e2e/lib/client.h"
+#include "tests/e2e/conformance.h"
 #include "tests/e2e/lib/effects.h"
-#include "tests/e2e/lib/server.h"
-
-#define ELICIT "test_input_required_result_elicitation"
-#define TASKS  "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}"
+#include "tests/e2e/lib/raw.h"
 
 static struct scratch *scratch;
 static struct server *one;
-static struct server *brief; /* one that waits for nothing long */
 
 static int setup(void **state)
 {
-	static const char *const args[] = {"--test-identity", "--careless",
-					   NULL};
-	static const char *const soon[] = {"--test-identity", "--wait-budget",
-					   "100", NULL};
+	static const char *const args[] = {"--test-identity", NULL};
 
 	(void)state;
 	scratch = scratch_new();
 	one = server_start(scratch, args);
-	brief = server_start(scratch, soon);
 	return 0;
 }
 
@@ -45,7 +24,6 @@ static int teardown(void **state)
 {
 	(void)state;
 	server_free(one);
-	server_free(brief);
 	scratch_free(scratch);
 	return 0;
 }
@@ -55,27 +33,6 @@ static struct ask who_can(const char *can)
 	struct ask a = {.url = one->url, .principal = "alice", .can = can};
 
 	return a;
-}
-
-static json_t *parsed(const char *text)
-{
-	json_t *j = json_loads(text, JSON_DECODE_ANY, NULL);
-
-	assert_non_null(j);
-	return j;
-}
-
-static void equals(const json_t *got, const char *want)
-{
-	json_t *w = parsed(want);
-	char *text;
-
-	if (!json_equal(got, w)) {
-		text = got != NULL ? json_dumps(got, JSON_ENCODE_ANY) : NULL;
-		fail_msg("%s, wanted %s", text != NULL ? text : "nothing",
-			 want);
-	}
-	json_decref(w);
 }
 
 static const json_t *error_data(const struct reply *r, const char *name)
@@ -164,44 +121,6 @@ static void test_capability__the_extension_is_named(void **unused)
 	}
 }
 
-/* What was declared is asked, in the shape that the schema has for it. */
-static void test_question__of_each_kind(void **unused)
-{
-	static const struct {
-		const char *kind, *can, *method;
-	} all[] = {
-		{"form", "{\"elicitation\":{\"form\":{}}}",
-		 "elicitation/create"},
-		{"sampling", "{\"sampling\":{}}", "sampling/createMessage"},
-		{"sampling_tools", "{\"sampling\":{\"tools\":{}}}",
-		 "sampling/createMessage"},
-		{"sampling_context", "{\"sampling\":{\"context\":{}}}",
-		 "sampling/createMessage"},
-		{"roots", "{\"roots\":{}}", "roots/list"},
-	};
-	struct ask a;
-	struct reply *r;
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		a = who_can(all[i].can);
-		r = tool(&a, "ask_anyway", kind(all[i].kind));
-		assert_int_equal(asked_count(r), 1);
-		assert_string_equal(json_string_value(json_object_get(
-					    asked(r, "q"), "method")),
-				    all[i].method);
-		reply_free(r);
-	}
-	/* no elicitationId in this revision */
-	a = who_can("{\"elicitation\":{\"url\":{}}}");
-	r = tool(&a, "ask_anyway", kind("url"));
-	equals(asked(r, "q"),
-	       "{\"method\":\"elicitation/create\",\"params\":{\"mode\":"
-	       "\"url\",\"message\":\"Open this page.\",\"url\":"
-	       "\"https://example.com/consent?a=1\"}}");
-	reply_free(r);
-}
-
 /* On one TCP connection: each request is judged by its own envelope. */
 static void test_connection__remembers_nothing(void **unused)
 {
@@ -231,6 +150,56 @@ static void test_connection__remembers_nothing(void **unused)
 }
 
 /* ---- the envelope ---- */
+static void test_http_method__get_and_delete_are_405(void **unused)
+{
+	static const char *const methods[] = {"GET", "DELETE", "PUT"};
+	struct raw c = {0};
+
+	(void)unused;
+	raw_open(&c, one->url);
+	for (size_t i = 0; i < 3; i++) {
+		char text[256];
+		struct reply *r;
+
+		(void)snprintf(text, sizeof(text),
+			       "%s %s HTTP/1.1\r\nHost: %s\r\nAccept: "
+			       "application/json, text/event-stream\r\n"
+			       "MCP-Protocol-Version: 2026-07-28\r\n\r\n",
+			       methods[i], strrchr(one->url, '/'),
+			       one->base + strlen("http://"));
+		raw_send(&c, text);
+		r = raw_reply(&c, methods[i]);
+		assert_non_null(r);
+		assert_int_equal(r->status, 405);
+		assert_true(header_is(r, "Allow", "POST"));
+		reply_free(r);
+	}
+	raw_close(&c);
+}
+
+/* A notification that this revision does not have is an error, not a 202. */
+static void test_notification__that_is_none_is_refused(void **unused)
+{
+	static const char *const bodies[] = {
+		"{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":"
+		"{\"name\":\"greet\",\"arguments\":{\"name\":\"x\"}}}",
+	};
+	struct ask a = who_can("{}");
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct reply *r;
+
+		a.body = bodies[i];
+		r = rpc(&a, "tools/list", NULL, NULL);
+		assert_int_equal(r->status, 400);
+		assert_null(json_object_get(r->message, "id"));
+		reply_free(r);
+	}
+}
+
 static const char *const methods[] = {
 	"server/discover",
 	"tools/list",
@@ -381,131 +350,6 @@ static void test_error__known_at_once_is_no_stream(void **unused)
 			fail_msg("%s: %d %s", all[i].params, r->status, r->raw);
 		reply_free(r);
 	}
-}
-
-/* ---- rounds ---- */
-/* A state in hand makes no other method ask. */
-static void test_round__comes_from_three_methods_alone(void **unused)
-{
-	struct ask a = who_can(CAN_TASKS);
-	struct reply *r = tool(&a, ELICIT, json_object());
-	char *state = strdup(state_of(r));
-	char id[64];
-
-	(void)unused;
-	reply_free(r);
-	r = tool(&a, "approve", NULL);
-	(void)snprintf(id, sizeof(id), "%s", task_id(r));
-	reply_free(r);
-	r = task_await(&a, id, "input_required");
-	assert_non_null(r);
-	reply_free(r);
-	for (size_t i = 0; i < METHODS; i++) {
-		json_t *p = json_pack(
-			"{s:s,s:s,s:s,s:{},s:{s:s,s:s},s:{s:s,s:s}}", "name",
-			ELICIT, "taskId", id, "requestState", state,
-			"inputResponses", "ref", "type", "ref/resource", "uri",
-			"fixture://note/{id}", "argument", "name", "id",
-			"value", "");
-
-		if (strcmp(methods[i], "tools/call") == 0 ||
-		    strcmp(methods[i], "prompts/get") == 0 ||
-		    strcmp(methods[i], "resources/read") == 0 ||
-		    strcmp(methods[i], "subscriptions/listen") == 0) {
-			json_decref(p);
-			continue;
-		}
-		r = rpc(&a, methods[i], id, p);
-		assert_string_equal(result_type(r), "complete");
-		assert_null(json_object_get(result(r), "requestState"));
-		if (strcmp(methods[i], "tasks/get") != 0)
-			assert_int_equal(asked_count(r), 0);
-		reply_free(r);
-	}
-	free(state);
-}
-
-static void is_round(struct reply *r, size_t questions)
-{
-	assert_string_equal(result_type(r), "input_required");
-	assert_non_null(state_of(r));
-	assert_true(state_of(r)[0] != '\0');
-	assert_true(
-		json_is_object(json_object_get(result(r), "inputRequests")));
-	assert_int_equal(asked_count(r), questions);
-	assert_null(json_object_get(result(r), "ttlMs"));
-	assert_null(json_object_get(result(r), "cacheScope"));
-	assert_null(json_object_get(result(r), "taskId"));
-	reply_free(r);
-}
-
-/* Each way that a call can be sent round: with questions, handed over, asleep,
- * as a task that asks, as a task that works. */
-static void test_round__always_has_a_state(void **unused)
-{
-	struct ask a = who_can(CAN_FORM);
-
-	(void)unused;
-	a.url = brief->url;
-	is_round(tool(&a, "upgrade", NULL), 2);
-	is_round(tool(&a, "ask_inline", NULL), 1);
-	is_round(tool(&a, "handed_over", NULL), 0);
-	is_round(tool(&a, "nap", json_pack("{s:i}", "ms", 20000)), 0);
-	is_round(tool(&a, "long_nap", json_pack("{s:i}", "ms", 20000)), 0);
-	a.url = one->url; /* where there is time for the question */
-	is_round(tool(&a, "approve", NULL), 1);
-}
-
-static void not_accepted(struct ask *a, const char *state, const char *what,
-			 size_t at)
-{
-	struct reply *r = again(a, ELICIT, json_object(), state,
-				accept_string("user_name", "name", "Eve"));
-
-	if (r->status != 200 || error_code(r) != -32602 ||
-	    strcmp(error_text(r), "requestState was not accepted") != 0)
-		fail_msg("%s at %zu: %d %s", what, at, r->status, r->raw);
-	reply_free(r);
-}
-
-/* Each character changed to another of the alphabet, each length cut to, and
- * everything that is not ours: refused in the same words. */
-static void test_state__any_change_is_refused(void **unused)
-{
-	static const char *const others[] = {"",       "b1",           "b1..",
-					     "b2.x.y", "eyJhIjoxfQ==", "null"};
-	struct ask a = who_can(CAN_FORM);
-	struct reply *r = tool(&a, ELICIT, json_object());
-	char *state = strdup(state_of(r));
-	size_t n = strlen(state);
-	char longer[4096];
-
-	(void)unused;
-	reply_free(r);
-	for (size_t i = 0; i < n; i++) {
-		char was = state[i];
-
-		state[i] = was == 'A' ? 'B' : 'A';
-		not_accepted(&a, state, "changed", i);
-		state[i] = was;
-	}
-	for (size_t cut = 1; cut < n; cut += 7) {
-		char *shorter = strndup(state, n - cut);
-
-		not_accepted(&a, shorter, "cut", cut);
-		free(shorter);
-	}
-	(void)snprintf(longer, sizeof(longer), "%sA", state);
-	not_accepted(&a, longer, "longer", n);
-	(void)snprintf(longer, sizeof(longer), "%s=", state);
-	not_accepted(&a, longer, "padded", n);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		not_accepted(&a, others[i], others[i], 0);
-	r = again(&a, ELICIT, json_object(), state,
-		  accept_string("user_name", "name", "Ada"));
-	assert_string_equal(result_text(r), "Hello, Ada!");
-	reply_free(r);
-	free(state);
 }
 
 /* ---- streams ---- */
@@ -665,77 +509,23 @@ static void test_stream__ends_with_the_response(void **unused)
 	reply_free(r);
 }
 
-/* ---- what is shown of the server ---- */
-static const json_t *listed(const struct reply *r, const char *name)
-{
-	const json_t *tools = json_object_get(result(r), "tools");
-	size_t i;
-	json_t *t;
-
-	json_array_foreach (tools, i, t)
-		if (strcmp(json_string_value(json_object_get(t, "name")),
-			   name) == 0)
-			return t;
-	return NULL;
-}
-
-static void test_listing__shows_all_that_was_given(void **unused)
-{
-	struct ask a = who_can("{}");
-	struct reply *r = rpc(&a, "tools/list", NULL, NULL);
-
-	(void)unused;
-	equals(listed(r, "dressed.up-1"),
-	       "{\"name\":\"dressed.up-1\",\"title\":\"Dressed up\","
-	       "\"description\":\"shows all that a listing can show\","
-	       "\"inputSchema\":{\"type\":\"object\",\"properties\":{}},"
-	       "\"annotations\":{\"title\":\"Shown first\",\"readOnlyHint\":"
-	       "true,\"openWorldHint\":false},\"icons\":[{\"src\":"
-	       "\"data:image/png;base64,iVBORw0KGgo=\",\"mimeType\":"
-	       "\"image/png\",\"sizes\":[\"48x48\"]}]}");
-	assert_non_null(json_object_get(listed(r, "forecast"), "outputSchema"));
-	reply_free(r);
-	r = rpc(&a, "server/discover", NULL, NULL);
-	equals(json_object_get(result(r), "instructions"),
-	       "\"Tools for the tests of bide; of no use otherwise.\"");
-	reply_free(r);
-}
-
-/* Forms ask for no secrets: said when a tool is registered, and when a form
- * is made. */
-static void test_secret__is_warned_about(void **unused)
-{
-	struct ask a = who_can(CAN_FORM);
-
-	(void)unused;
-	assert_true(server_saw(one, "catalog.argument_looks_secret"));
-	reply_free(tool(&a, "asks_secret", NULL));
-	assert_true(server_saw(one, "handler.form_asks_secret"));
-	assert_int_equal(server_count(one, "\"property\":\"api_key\""), 1);
-	assert_int_equal(server_count(one, "\"property\":\"password\""), 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			test_capability__the_missing_are_named_exactly),
 		cmocka_unit_test(test_capability__the_extension_is_named),
-		cmocka_unit_test(test_question__of_each_kind),
 		cmocka_unit_test(test_connection__remembers_nothing),
+		cmocka_unit_test(test_http_method__get_and_delete_are_405),
+		cmocka_unit_test(test_notification__that_is_none_is_refused),
 		cmocka_unit_test(test_version__not_served_on_any_method),
 		cmocka_unit_test(test_meta__each_member_on_every_method),
 		cmocka_unit_test(test_error__codes_that_are_not_a_handlers),
 		cmocka_unit_test(test_error__known_at_once_is_no_stream),
-		cmocka_unit_test(test_round__comes_from_three_methods_alone),
-		cmocka_unit_test(test_round__always_has_a_state),
-		cmocka_unit_test(test_state__any_change_is_refused),
 		cmocka_unit_test(test_stream__closing_it_cancels),
 		cmocka_unit_test(test_stream__carries_its_own_request_alone),
 		cmocka_unit_test(test_stream__has_no_event_ids),
 		cmocka_unit_test(test_stream__ends_with_the_response),
-		cmocka_unit_test(test_listing__shows_all_that_was_given),
-		cmocka_unit_test(test_secret__is_warned_about),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

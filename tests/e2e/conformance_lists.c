@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the specification demands of lists, schemas, results and URIs and the
- * official suite does not look at. docs/conformance.md is the whole list.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/raw.h"
-#include "tests/e2e/lib/server.h"
+/* Lists, schemas, results and URIs. */
+#include "tests/e2e/conformance.h"
 
 #define INVALID   (-32602)
 #define INTERNAL  (-32603)
@@ -54,11 +39,6 @@ static struct ask at(const struct server *v)
 	struct ask a = {.url = v->url, .principal = "alice", .can = "{}"};
 
 	return a;
-}
-
-static const json_t *member(const struct reply *r, const char *name)
-{
-	return json_object_get(result(r), name);
 }
 
 /* ---- lists ---- */
@@ -239,19 +219,6 @@ static void test_arguments__every_keyword_is_minded(void **unused)
 }
 
 /* ---- results ---- */
-static const json_t *listed(const struct reply *r, const char *name)
-{
-	size_t i;
-	json_t *t;
-
-	json_array_foreach (json_object_get(result(r), "tools"), i, t)
-		if (strcmp(json_string_value(json_object_get(t, "name")),
-			   name) == 0)
-			return t;
-	fail_msg("%s is not listed", name);
-	return NULL;
-}
-
 /* Output schemas and structured content are of any type; content that does not
  * fit never leaves, and what fits is repeated as text, for older readers. */
 static void test_structured__is_of_any_type(void **unused)
@@ -293,6 +260,66 @@ static void test_structured__is_of_any_type(void **unused)
 	}
 }
 
+/* ---- what is shown ---- */
+/* Of all pages of a list, the one whose @name is that. */
+static json_t *listed(const struct list *l, const char *name, const char *is)
+{
+	struct ask a = at(one);
+	json_t *all = whole(&a, l);
+	json_t *found = NULL;
+	size_t i;
+	json_t *e;
+
+	json_array_foreach (all, i, e)
+		if (strcmp(json_string_value(json_object_get(e, name)), is) ==
+		    0)
+			found = json_incref(e);
+	json_decref(all);
+	if (found == NULL)
+		fail_msg("%s is not listed", is);
+	return found;
+}
+
+static void shows(const struct list *l, const char *name, const char *is,
+		  const char *want)
+{
+	json_t *e = listed(l, name, is);
+
+	equals(e, want);
+	json_decref(e);
+}
+
+static void test_listing__shows_all_that_was_given(void **unused)
+{
+	struct ask a = at(one);
+	struct reply *r = rpc(&a, "server/discover", NULL, NULL);
+
+	(void)unused;
+	equals(member(r, "instructions"),
+	       "\"Tools for the tests of bide; of no use otherwise.\"");
+	reply_free(r);
+	shows(&lists[0], "name", "dressed.up-1",
+	      "{\"name\":\"dressed.up-1\",\"title\":\"Dressed up\","
+	      "\"description\":\"shows all that a listing can show\","
+	      "\"inputSchema\":{\"type\":\"object\",\"properties\":{}},"
+	      "\"annotations\":{\"title\":\"Shown first\",\"readOnlyHint\":"
+	      "true,\"openWorldHint\":false},\"icons\":[{\"src\":"
+	      "\"data:image/png;base64,iVBORw0KGgo=\",\"mimeType\":"
+	      "\"image/png\",\"sizes\":[\"48x48\"]}]}");
+	shows(&lists[1], "name", "dialogue",
+	      "{\"name\":\"dialogue\",\"title\":\"A dialogue\","
+	      "\"description\":\"a question and the beginning of an "
+	      "answer\",\"icons\":[{\"src\":\"https://example.com/talk.svg\","
+	      "\"mimeType\":\"image/svg+xml\",\"sizes\":[\"any\"]}],"
+	      "\"arguments\":[{\"name\":\"topic\",\"description\":"
+	      "\"what to talk of\",\"required\":true},{\"name\":\"tone\","
+	      "\"description\":\"how\"}]}");
+	shows(&lists[3], "uriTemplate", "test://papers/{number}",
+	      "{\"uriTemplate\":\"test://papers/{number}\",\"name\":"
+	      "\"papers\",\"title\":\"Papers\",\"mimeType\":\"text/plain\","
+	      "\"annotations\":{\"audience\":[\"user\"],\"priority\":0.5}}");
+}
+
 static void test_output_schema__is_of_any_type(void **unused)
 {
 	static const char *const all[][2] = {
@@ -302,19 +329,14 @@ static void test_output_schema__is_of_any_type(void **unused)
 		{"gives_null", "{\"type\":\"null\"}"},
 		{"gives_any", "{}"},
 	};
-	struct ask a = at(one);
-	struct reply *r = rpc(&a, "tools/list", NULL, NULL);
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		json_t *want = json_loads(all[i][1], 0, NULL);
+		json_t *t = listed(&lists[0], "name", all[i][0]);
 
-		assert_true(json_equal(
-			json_object_get(listed(r, all[i][0]), "outputSchema"),
-			want));
-		json_decref(want);
+		equals(json_object_get(t, "outputSchema"), all[i][1]);
+		json_decref(t);
 	}
-	reply_free(r);
 }
 
 /* ---- URIs ---- */
@@ -359,34 +381,6 @@ static void test_uri__that_climbs_is_not_read(void **unused)
 	}
 }
 
-/* ---- methods of HTTP ---- */
-static void test_http_method__get_and_delete_are_405(void **unused)
-{
-	static const char *const methods[] = {"GET", "DELETE", "PUT"};
-	struct raw c = {0};
-
-	(void)unused;
-	raw_open(&c, one->url);
-	for (size_t i = 0; i < 3; i++) {
-		char text[256];
-		struct reply *r;
-
-		(void)snprintf(text, sizeof(text),
-			       "%s %s HTTP/1.1\r\nHost: %s\r\nAccept: "
-			       "application/json, text/event-stream\r\n"
-			       "MCP-Protocol-Version: 2026-07-28\r\n\r\n",
-			       methods[i], strrchr(one->url, '/'),
-			       one->base + strlen("http://"));
-		raw_send(&c, text);
-		r = raw_reply(&c, methods[i]);
-		assert_non_null(r);
-		assert_int_equal(r->status, 405);
-		assert_true(header_is(r, "Allow", "POST"));
-		reply_free(r);
-	}
-	raw_close(&c);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,9 +388,9 @@ int main(void)
 		cmocka_unit_test(test_discover__declares_what_is_served),
 		cmocka_unit_test(test_arguments__every_keyword_is_minded),
 		cmocka_unit_test(test_structured__is_of_any_type),
+		cmocka_unit_test(test_listing__shows_all_that_was_given),
 		cmocka_unit_test(test_output_schema__is_of_any_type),
 		cmocka_unit_test(test_uri__that_climbs_is_not_read),
-		cmocka_unit_test(test_http_method__get_and_delete_are_405),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

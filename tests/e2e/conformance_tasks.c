@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the tasks extension and the pages on subscriptions and progress demand
- * and the official suite does not look at. docs/conformance.md is the list.
- */
+/* The tasks extension, subscriptions and progress. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <time.h>
 
-#include <cmocka.h>
-
-#include "tests/e2e/lib/client.h"
+#include "tests/e2e/conformance.h"
 #include "tests/e2e/lib/listener.h"
-#include "tests/e2e/lib/server.h"
 #include "tests/e2e/lib/testclock.h"
 
 #define IDS     160
@@ -74,11 +61,6 @@ static struct reply *await(struct ask *a, const char *id, const char *status)
 	if (r == NULL)
 		fail_msg("%s never became %s", id, status);
 	return r;
-}
-
-static const json_t *member(const struct reply *r, const char *name)
-{
-	return json_object_get(result(r), name);
 }
 
 /* ---- the shape in each state ---- */
@@ -555,6 +537,52 @@ static void test_listener__is_tagged_with_its_own_id(void **unused)
 	json_decref(id2);
 }
 
+/* Nothing was asked for: acknowledged, and then nothing is told, though
+ * everything changes and others hear of it; not even tasks of its own. */
+static void test_listener__of_nothing_hears_nothing(void **unused)
+{
+	static const char *const all_of[][2] = {
+		{"tools", "notifications/tools/list_changed"},
+		{"prompts", "notifications/prompts/list_changed"},
+		{"resources", "notifications/resources/list_changed"}};
+	struct scratch *s = scratch_new();
+	struct server *v = server_start(s, NULL);
+	struct ask a = as(v);
+	struct listener none, all;
+	char id[64];
+
+	(void)unused;
+	listener_start(&none, a, json_object());
+	assert_non_null(listener_await(&none, NULL, NULL));
+	create(&a, "approve", NULL, id);
+	listener_start(&all, a,
+		       json_pack("{s:[s],s:b,s:b,s:b}", "taskIds", id,
+				 "toolsListChanged", 1, "promptsListChanged", 1,
+				 "resourcesListChanged", 1));
+	assert_non_null(listener_await(&all, id, "input_required"));
+	for (size_t i = 0; i < 3; i++) {
+		reply_free(tool(&a, "announce",
+				json_pack("{s:s}", "what", all_of[i][0])));
+		assert_true(listener_await_method(&all, all_of[i][1]));
+	}
+	reply_free(task_do(&a, "tasks/cancel", id, NULL));
+	assert_non_null(listener_await(&all, id, "cancelled"));
+	(void)server_signal_wait(v, SIGTERM);
+	listener_join(&none);
+	listener_join(&all);
+	/* the acknowledgement and the response */
+	assert_int_equal(json_array_size(none.messages), 2);
+	equals(json_object_get(json_object_get(json_array_get(none.messages, 0),
+					       "params"),
+			       "notifications"),
+	       "{}");
+	assert_true(listener_tagged(&none));
+	listener_end(&none);
+	listener_end(&all);
+	server_free(v);
+	scratch_free(s);
+}
+
 /* ---- progress ---- */
 struct climb {
 	double last;
@@ -628,6 +656,7 @@ int main(void)
 		cmocka_unit_test(test_listener__is_told_what_get_says),
 		cmocka_unit_test(test_listener__hears_no_progress_and_no_log),
 		cmocka_unit_test(test_listener__is_tagged_with_its_own_id),
+		cmocka_unit_test(test_listener__of_nothing_hears_nothing),
 		cmocka_unit_test(test_progress__comes_from_another_instance),
 	};
 

@@ -109,6 +109,33 @@ const json_t *listener_await(struct listener *l, const char *task,
 	return found;
 }
 
+static bool was_told(const struct listener *l, const char *method)
+{
+	size_t i;
+	json_t *m;
+
+	json_array_foreach (l->messages, i, m) {
+		const char *s = json_string_value(json_object_get(m, "method"));
+
+		if (s != NULL && strcmp(s, method) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool listener_await_method(struct listener *l, const char *method)
+{
+	struct timespec until = in_a_minute();
+	bool told;
+
+	pthread_mutex_lock(&l->lock);
+	while (!(told = was_told(l, method)) && !l->over)
+		if (pthread_cond_timedwait(&l->more, &l->lock, &until) != 0)
+			break;
+	pthread_mutex_unlock(&l->lock);
+	return told;
+}
+
 bool listener_await_comment(struct listener *l)
 {
 	struct timespec until = in_a_minute();

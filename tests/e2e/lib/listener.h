@@ -31,6 +31,8 @@ void listener_start(struct listener *l, struct ask a, json_t *filter);
  * notification); borrowed, or NULL after 60 s. */
 const json_t *listener_await(struct listener *l, const char *task,
 			     const char *status);
+/* Waits until it was told so; false: not in 60 s. */
+bool listener_await_method(struct listener *l, const char *method);
 /* Whether this message says that @task is @status. */
 bool listener_is(const json_t *m, const char *task, const char *status);
 /* Waits for a comment line; false: none in 60 s. */
