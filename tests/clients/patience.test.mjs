@@ -109,7 +109,7 @@ test("wait_for_task asks what the task asks", async () => {
 
 test("without wait_for_task it gives up after ten rounds", async () => {
 	const { client, wire } = await connect(endless);
-	const params = { name: "busy", arguments: { ms: 20_000 } };
+	const params = { name: "busy", arguments: { ms: 60_000 } };
 	let last;
 
 	await assert.rejects(client.callTool(params), (error) => {
@@ -129,7 +129,7 @@ test("a state-only round without the driver's patience", async () => {
 		{ inputRequired: { maxRounds: 1 } });
 
 	await assert.rejects(client.callTool({ name: "busy",
-		arguments: { ms: 20_000 } }), (error) =>
+		arguments: { ms: 60_000 } }), (error) =>
 		error.code === SdkErrorCode.InputRequiredRoundsExceeded);
 	assert.equal(wire.requests.length, 2);
 });

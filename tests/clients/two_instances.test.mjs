@@ -5,11 +5,13 @@ import { accept, connect, says, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 
 const scratch = new Scratch();
-const both = [await scratch.fixture("--wait-budget", "300"),
-	await scratch.fixture("--wait-budget", "300")];
+const both = [await scratch.fixture(), await scratch.fixture()];
+const apart = new Scratch();
+const hurried = [await apart.fixture("--wait-budget", "300"),
+	await apart.fixture("--wait-budget", "300")];
 
-async function call(name, answers, args, options) {
-	const it = await connect(both, { answers });
+async function call(name, answers, args, options, servers = both) {
+	const it = await connect(servers, { answers });
 	const result = await it.client.callTool({ name, arguments: args }, options);
 
 	return { ...it, result };
@@ -76,7 +78,8 @@ test("a question of a task", async () => {
 });
 
 test("rounds without a question, to wait_for_task, at the other", async () => {
-	const { client, wire, result } = await call("long_nap", {}, { ms: 2500 });
+	const { client, wire, result } = await call("long_nap", {}, { ms: 8000 },
+		{}, hurried);
 	let last = result;
 
 	took(wire, 3);
@@ -84,14 +87,14 @@ test("rounds without a question, to wait_for_task, at the other", async () => {
 		last = await client.callTool({ name: "wait_for_task",
 			arguments: { handle: last.structuredContent.handle } });
 	assert.equal(textOf(last), "rested");
-	assert.equal(scratch.count("lie down"), 1);
-	assert.equal(scratch.count("get up"), 1);
+	assert.equal(apart.count("lie down"), 1);
+	assert.equal(apart.count("get up"), 1);
 });
 
 test("progress of a task that the other instance runs", async () => {
 	const seen = [];
 	const { result } = await call("counter", {}, { to: 20, ms: 25 },
-		{ onprogress: (one) => seen.push(one) });
+		{ onprogress: (one) => seen.push(one) }, hurried);
 
 	assert.equal(textOf(result), "counted to 20");
 	const work = seen.filter((one) => one.total === 20)
