@@ -173,7 +173,7 @@ static void go(struct listener *l, const struct server *v, const char *what)
 }
 
 /* ---- who says so ---- */
-/* Items 45 to 48: each listener, on whatever instance, is told what it asked
+/* S34, S74, S76: each listener, on whatever instance, is told what it asked
  * for, under its own id, and nothing else. */
 static void test_handler__is_heard_on_every_instance(void **unused)
 {
@@ -216,7 +216,7 @@ static void test_handler__is_heard_on_every_instance(void **unused)
 	listener_end(&one);
 }
 
-/* Two on one instance, one client: each by its own id (item 48). */
+/* Two on one instance, one client: each by its own id (S74). */
 static void test_two_listens__are_told_apart(void **unused)
 {
 	struct listener tools, prompts;
@@ -525,7 +525,7 @@ static void test_client__that_goes_is_forgotten(void **unused)
 	assert_true(probe_await_most(at[2], "bide_listeners", 0));
 }
 
-/* patterns/subscriptions, "Graceful Closure"; item 53. */
+/* patterns/subscriptions, "Graceful Closure"; S78. */
 static void test_drain__ends_it_with_its_response(void **unused)
 {
 	struct server *v = server_start(scratch, NULL);

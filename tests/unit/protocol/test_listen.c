@@ -264,7 +264,7 @@ static void test_filter__names_so_many_resources_at_most(void **state)
 }
 
 /* ---- what is told ---- */
-/* Items 45, 47, 48: each its own, tagged with its own id, and nothing else. */
+/* S34, S74: each its own, tagged with its own id, and nothing else. */
 static void test_listeners__are_told_what_each_asked_for(void **state)
 {
 	static const char *const ids[] = {"9007199254740993", "\"a \\\"b\\\"\"",
@@ -501,6 +501,58 @@ static void test_handler__hears_what_cannot_be_announced(void **state)
 	}
 }
 
+/* ---- many at once ---- */
+#define COMERS 4
+#define VISITS 40
+
+struct comer {
+	struct thread thread;
+	struct wire *w;
+	const char *uri;
+};
+
+/* Listens, hears what it says itself while others say theirs, and goes. */
+static void come_and_go(void *arg)
+{
+	const struct comer *c = arg;
+	char filter[120];
+
+	(void)snprintf(filter, sizeof(filter),
+		       "{\"toolsListChanged\":true,"
+		       "\"resourceSubscriptions\":[\"%s\"]}",
+		       c->uri);
+	for (int i = 0; i < VISITS; i++) {
+		struct fake *f = listen_to(c->w, filter);
+		size_t at = 0;
+
+		assert_string_equal(method(f, at++), ACKNOWLEDGED);
+		updated(c->w, c->uri);
+		while (strcmp(method(f, at), UPDATED) != 0)
+			assert_string_equal(method(f, at++), TOOLS);
+		assert_string_equal(
+			json_string_value(event(f, at, "params/uri")), c->uri);
+		changed(c->w, BIDE_CHANGED_TOOLS);
+		leave(f);
+	}
+}
+
+static void test_listeners__may_come_and_go(void **state)
+{
+	static const char *const uris[COMERS] = {"test://1", "test://1",
+						 "test://2", "test://3"};
+	struct comer c[COMERS] = {0};
+
+	for (int i = 0; i < COMERS; i++) {
+		c[i].w = *state;
+		c[i].uri = uris[i];
+		assert_int_equal(
+			thread_start(&c[i].thread, "comer", come_and_go, &c[i]),
+			0);
+	}
+	for (int i = 0; i < COMERS; i++)
+		thread_join(&c[i].thread);
+}
+
 /* ---- the end ---- */
 static void test_drain__ends_each_with_its_response(void **state)
 {
@@ -539,6 +591,7 @@ int main(void)
 		cmocka_unit_test(test_handler__announces),
 		cmocka_unit_test(test_inline__does_not_wait_for_the_commit),
 		cmocka_unit_test(test_handler__hears_what_cannot_be_announced),
+		cmocka_unit_test(test_listeners__may_come_and_go),
 		cmocka_unit_test(test_drain__ends_each_with_its_response),
 	};
 

@@ -244,6 +244,37 @@ static void test_event__may_be_larger_than_the_queue(void **state)
 	fake_stop(h);
 }
 
+/* What the sockets hold counts as sent: it is under way. */
+static void test_unsent__is_what_the_client_has_not_taken(void **state)
+{
+	const size_t len = 8 << 20;
+	struct http *h = fake_start(NULL);
+	char *text = malloc(len);
+	struct exchange *ex;
+	struct client c;
+	struct reply r;
+
+	(void)state;
+	memset(text, 'x', len);
+	ex = open_stream(h, &c, &r);
+	assert_int_equal(ex->ops->stream_unsent(ex), 0);
+	assert_true(say(ex, "1"));
+	assert_true(client_until(&c, &r, "data: 1\n\n"));
+	while (ex->ops->stream_unsent(ex) > 0)
+		(void)sched_yield();
+	assert_true(ex->ops->stream_send(ex, text, len));
+	assert_true(ex->ops->stream_unsent(ex) > 0);
+	assert_true(client_until(&c, &r, "x\n\n"));
+	while (ex->ops->stream_unsent(ex) > 0)
+		(void)sched_yield();
+	ex->ops->stream_end(ex);
+	assert_false(client_until(&c, &r, "no such text"));
+	reply_fini(&r);
+	free(text);
+	client_close(&c);
+	fake_stop(h);
+}
+
 static void test_client__that_does_not_read_is_closed(void **state)
 {
 	struct http *h = fake_start(NULL);
@@ -524,6 +555,7 @@ int main(void)
 			test_stream__to_http_1_0_ends_with_the_connection),
 		cmocka_unit_test(test_events__keep_their_order),
 		cmocka_unit_test(test_event__may_be_larger_than_the_queue),
+		cmocka_unit_test(test_unsent__is_what_the_client_has_not_taken),
 		cmocka_unit_test(test_client__that_does_not_read_is_closed),
 		cmocka_unit_test(test_comments__keep_a_silent_stream_alive),
 		cmocka_unit_test(test_comments__are_not_sent_where_not_wanted),
