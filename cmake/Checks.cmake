@@ -74,11 +74,12 @@ if(TARGET example_demo_server)
     PROCESSORS 2 TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endif()
 
-# Every message that these programs see goes into a file, and once they are over
-# it is held to the published schemas, where those are at hand. The programs
-# that count or kill are left out: theirs are the same messages many times.
+# Every message that the server sends to a test of the protocol or from end to
+# end goes into a file, and once they are over it is held to the published
+# schemas, where those are at hand.
 if(TARGET protocol_test_wire_schema)
   set(wire_log ${CMAKE_BINARY_DIR}/wire.log)
+  get_property(tests DIRECTORY PROPERTY TESTS)
   add_test(NAME check.wire_begin
     COMMAND ${CMAKE_COMMAND} -E rm -f ${wire_log})
   add_test(NAME check.wire COMMAND protocol_test_wire_schema
@@ -86,13 +87,11 @@ if(TARGET protocol_test_wire_schema)
   set_tests_properties(check.wire_begin PROPERTIES FIXTURES_SETUP wire
     LABELS check)
   set_tests_properties(check.wire PROPERTIES FIXTURES_CLEANUP wire
-    LABELS check ENVIRONMENT BIDE_WIRE_LOG=${wire_log})
-  foreach(name cases clock connection conformance conformance_tasks envelope
-      examples examples_moving examples_rounds handle listen rounds strict tasks)
-    if(TARGET e2e_${name})
-      set_property(TEST e2e.${name} APPEND PROPERTY FIXTURES_REQUIRED wire)
-      set_property(TEST e2e.${name} APPEND PROPERTY ENVIRONMENT
-        BIDE_WIRE_LOG=${wire_log})
-    endif()
-  endforeach()
+    LABELS check TIMEOUT 900 ENVIRONMENT BIDE_WIRE_LOG=${wire_log})
+  # The demo and the lessons are played by programs of their own.
+  list(FILTER tests INCLUDE REGEX "^(e2e|unit\\.protocol)\\.")
+  list(FILTER tests EXCLUDE REGEX "^e2e\\.(demo|example_)|test_wire_schema$")
+  set_property(TEST ${tests} APPEND PROPERTY FIXTURES_REQUIRED wire)
+  set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT
+    BIDE_WIRE_LOG=${wire_log})
 endif()

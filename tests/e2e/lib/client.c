@@ -2,14 +2,14 @@
 #include "tests/e2e/lib/client.h"
 
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "tests/wire_log.h"
 
 #define PREFIX     "io.modelcontextprotocol/"
 #define TIMEOUT_MS 90000L
@@ -241,31 +241,6 @@ static CURL *handle(void)
 	return h;
 }
 
-/* One write(2), so that the lines of several programs do not mix. */
-void reply_log(const struct reply *r, const char *method)
-{
-	const char *path = getenv("BIDE_WIRE_LOG");
-	json_t *line;
-	char *text;
-	int fd;
-
-	if (path == NULL)
-		return;
-	line = json_pack("{s:s,s:i,s:O,s:O?}", "method", method, "status",
-			 r->status, "events", r->events, "message", r->message);
-	text = json_dumps(line, JSON_COMPACT);
-	text = realloc(text, strlen(text) + 2);
-	(void)strcat(text, "\n");
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
-		perror("e2e: BIDE_WIRE_LOG");
-		exit(99);
-	}
-	(void)close(fd);
-	free(text);
-	json_decref(line);
-}
-
 static struct reply *rpc_once(const struct ask *a, const char *method,
 			      const char *name, json_t *params)
 {
@@ -299,7 +274,7 @@ static struct reply *rpc_once(const struct ask *a, const char *method,
 	r->status = (int)status;
 	if (!is_stream(r))
 		reply_read(r);
-	reply_log(r, method);
+	wire_log(method, r->events, r->message);
 	curl_slist_free_all(l);
 	free(made);
 	return r;

@@ -7,9 +7,7 @@
 /*
  * A plain client of the 2026-07-28 revision over libcurl: one request, one
  * reply, whatever the server chose to answer with (JSON or an event stream).
- *
- * Where BIDE_WIRE_LOG names a file, each exchange is appended to it as a line
- * of JSON; tests/unit/protocol/test_wire_schema.c validates such a file.
+ * Each exchange goes into the wire log (tests/wire_log.h).
  */
 #define CAN_FORM "{\"elicitation\":{}}"
 #define CAN_ALL                                                                \
@@ -71,7 +69,6 @@ struct curl_slist *rpc_headers(const struct ask *a, const char *method,
 char *rpc_body(const struct ask *a, const char *method,
 	       json_t *params);   /* params: stolen */
 void reply_read(struct reply *r); /* its message and events, from raw */
-void reply_log(const struct reply *r, const char *method);
 
 /* ---- reading a reply; borrowed, "" or NULL when it is not there ---- */
 const json_t *result(const struct reply *r);

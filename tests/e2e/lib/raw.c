@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/wire_log.h"
+
 #define PATIENCE_MS 60000
 #define CHUNK_BYTES 7
 #define HEAD_END    "\r\n\r\n"
@@ -318,7 +320,7 @@ struct reply *raw_reply(struct raw *c, const char *method)
 	c->last = header_is(r, "Connection", "close");
 	take_body(c, r);
 	reply_read(r);
-	reply_log(r, method);
+	wire_log(method, r->events, r->message);
 	return r;
 }
 

@@ -4,8 +4,8 @@
  * tasks extension, read as data from $BIDE_SHARED/protocol (default
  * ../shared); skipped, saying so, where they are absent.
  *
- * With BIDE_WIRE_LOG naming what the end-to-end tests wrote there (see
- * tests/e2e/lib/client.h), every message in it is checked too.
+ * With BIDE_WIRE_LOG naming what other tests wrote there (tests/wire_log.h),
+ * every message in it is checked instead.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 
 #include "bide/content.h"
 #include "server/catalog/json_schema.h"
+#include "server/task/topic.h"
 #include "tests/unit/protocol/lib/task_tools.h"
 
 #define TYPES_MAX 48
@@ -139,6 +140,10 @@ static void check_error(const json_t *m, struct buf *why)
 			is(CORE, all[i].name, all[i].whole ? m : e, why);
 	if (json_object_get(m, "result") != NULL)
 		(void)buf_addstr(why, "an error beside a result\n");
+	/* basic/index, "Error Codes" */
+	if (code == -32002 || code == -32042 ||
+	    (code < -32022 && code >= -32099))
+		(void)buf_addf(why, "the code %lld\n", (long long)code);
 }
 
 /* The end of a task is what the plain call gives. */
@@ -191,6 +196,10 @@ static void check_call(const struct answer *a, const json_t *m, const json_t *r,
 	is(CORE, a->response, m, why);
 	if (strcmp(type, "input_required") == 0) {
 		is(CORE, "InputRequiredResult", r, why);
+		/* utilities/caching, "Cacheable Results" */
+		if (json_object_get(r, "ttlMs") != NULL ||
+		    json_object_get(r, "cacheScope") != NULL)
+			(void)buf_addstr(why, "a round with hints\n");
 		if (json_object_get(r, "inputRequests") == NULL &&
 		    json_object_get(r, "requestState") == NULL)
 			(void)buf_addstr(why, "neither questions nor state\n");
@@ -207,6 +216,10 @@ static void check_result(const char *method, const json_t *m, struct buf *why)
 	const struct answer *a = answer_to(method);
 
 	is(CORE, "JSONRPCResultResponse", m, why);
+	is(CORE, "Implementation",
+	   json_object_get(json_object_get(r, "_meta"),
+			   "io.modelcontextprotocol/serverInfo"),
+	   why);
 	if (a != NULL && a->done != NULL) {
 		check_call(a, m, r, why);
 		return;
@@ -589,7 +602,9 @@ static struct fake *listen(struct wire *w)
 
 	(void)snprintf(params, sizeof(params),
 		       "{\"notifications\":{\"taskIds\":[\"%s\",\"%s\",\"%s\"],"
-		       "\"toolsListChanged\":true}}",
+		       "\"toolsListChanged\":true,\"promptsListChanged\":true,"
+		       "\"resourcesListChanged\":true,"
+		       "\"resourceSubscriptions\":[\"test://all\"]}}",
 		       asks, slow, fails);
 	fake_free(task_until(w, asks, "input_required"));
 	fake_free(task_until(w, fails, "failed"));
@@ -607,6 +622,25 @@ static struct fake *listen(struct wire *w)
 	return f;
 }
 
+/* After @n events; each thing that can change does. */
+static void change(struct wire *w, struct fake *l, size_t n)
+{
+	static const struct {
+		enum bide_changed what;
+		const char *uri;
+	} all[] = {{BIDE_CHANGED_TOOLS, NULL},
+		   {BIDE_CHANGED_PROMPTS, NULL},
+		   {BIDE_CHANGED_RESOURCES, NULL},
+		   {BIDE_CHANGED_RESOURCES, "test://all"}};
+
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(
+			topic_announce(w->store, all[i].what, all[i].uri),
+			BIDE_OK);
+		assert_true(fake_wait_events(l, n + i + 1));
+	}
+}
+
 static void seen(enum document doc, const char *name)
 {
 	if (schemas.type[type_of(doc, name)].seen == 0)
@@ -622,14 +656,21 @@ static void test_messages__fit_the_schemas(void **unused)
 		"ListResourcesResultResponse",
 		"ListResourceTemplatesResultResponse",
 		"CompleteResultResponse",
+		"GetPromptResultResponse",
 		"GetPromptResult",
+		"ReadResourceResultResponse",
 		"ReadResourceResult",
+		"CallToolResultResponse",
 		"CallToolResult",
 		"InputRequiredResult",
 		"SubscriptionsListenResultResponse",
 		"SubscriptionsAcknowledgedNotification",
 		"ProgressNotification",
 		"LoggingMessageNotification",
+		"ToolListChangedNotification",
+		"PromptListChangedNotification",
+		"ResourceListChangedNotification",
+		"ResourceUpdatedNotification",
 		"ParseError",
 		"InvalidRequestError",
 		"MethodNotFoundError",
@@ -655,6 +696,7 @@ static void test_messages__fit_the_schemas(void **unused)
 	send_calls(w);
 	send_tasks(w);
 	l = listen(w);
+	change(w, l, 5);
 	engine_drain(w->engine);
 	dispatch_drain(w->dispatch);
 	take(l, "subscriptions/listen");
@@ -667,70 +709,82 @@ static void test_messages__fit_the_schemas(void **unused)
 }
 
 /* The check itself: what lacks something that the revision demands is told
- * from what has it. */
+ * from what has it, and for that reason. */
 static void test_check__finds_what_is_wrong(void **unused)
 {
 	static const struct {
-		const char *method, *message;
-		bool good;
+		const char *method, *message, *wrong; /* NULL: nothing */
 	} all[] = {
 #define M(rest) "{\"jsonrpc\":\"2.0\",\"id\":1," rest "}"
+#define R(rest)                                                                \
+	M("\"result\":{\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{"    \
+	  "\"name\":\"n\",\"version\":\"1\"}}," rest "}")
+#define DONE "\"resultType\":\"complete\""
+#define ASKS "\"resultType\":\"input_required\""
+#define TASK(is)                                                               \
+	"\"taskId\":\"a\",\"status\":\"" is                                    \
+	"\",\"createdAt\":\"x\",\"lastUpdatedAt\":\"x\",\"ttlMs\":null"
+		{"tools/call", R(DONE ",\"content\":[]"), NULL},
+		{"tools/call", M("\"result\":{" DONE ",\"content\":[]}"),
+		 "Implementation: absent"},
+		{"tools/call", R("\"content\":[]"), "resultType"},
+		{"tools/call", R(DONE), "\"content\""},
+		{"tools/call", R(DONE ",\"content\":[{\"type\":\"text\"}]"),
+		 "content"},
+		{"tools/call", R(ASKS ",\"requestState\":\"s\""), NULL},
+		{"tools/call", R(ASKS), "neither questions nor state"},
 		{"tools/call",
-		 M("\"result\":{\"resultType\":\"complete\",\"content\":[]}"),
-		 true},
-		{"tools/call", M("\"result\":{\"content\":[]}"), false},
-		{"tools/call", M("\"result\":{\"resultType\":\"complete\"}"),
-		 false},
-		{"tools/call",
-		 M("\"result\":{\"resultType\":\"input_required\"}"), false},
-		{"tools/call",
-		 M("\"result\":{\"resultType\":\"complete\",\"content\":"
-		   "[{\"type\":\"text\"}]}"),
-		 false},
+		 R(ASKS ",\"requestState\":\"s\",\"cacheScope\":\"private\""),
+		 "a round with hints"},
+		{"tools/list", R(DONE ",\"tools\":[]"), "ttlMs"},
 		{"tools/list",
-		 M("\"result\":{\"resultType\":\"complete\",\"tools\":[]}"),
-		 false},
-		{"tools/list",
-		 M("\"result\":{\"resultType\":\"complete\",\"tools\":[],"
-		   "\"ttlMs\":1,\"cacheScope\":\"public\"}"),
-		 true},
+		 R(DONE ",\"tools\":[],\"ttlMs\":1,\"cacheScope\":\"public\""),
+		 NULL},
 		{"prompts/get",
-		 M("\"result\":{\"resultType\":\"complete\","
-		   "\"messages\":[{\"role\":\"system\",\"content\":{"
-		   "\"type\":\"text\",\"text\":\"\"}}]}"),
-		 false},
+		 R(DONE ",\"messages\":[{\"role\":\"system\",\"content\":{"
+			"\"type\":\"text\",\"text\":\"\"}}]"),
+		 "role"},
 		{"resources/read",
-		 M("\"result\":{\"resultType\":\"complete\","
-		   "\"contents\":[{\"uri\":\"a:b\",\"text\":\"\"}]}"),
-		 false},
-		{"prompts/list",
-		 M("\"result\":{\"resultType\":\"input_required\"}"), false},
-		{"prompts/get", M("\"result\":{\"resultType\":\"task\"}"),
-		 false},
-		{"tasks/get",
-		 M("\"result\":{\"resultType\":\"task\",\"taskId\":\"a\","
-		   "\"status\":\"working\",\"createdAt\":\"x\","
-		   "\"lastUpdatedAt\":\"x\",\"ttlMs\":null}"),
-		 false},
-		{"tasks/get",
-		 M("\"result\":{\"resultType\":\"complete\",\"taskId\":\"a\","
-		   "\"status\":\"input_required\",\"createdAt\":\"x\","
-		   "\"lastUpdatedAt\":\"x\",\"ttlMs\":null}"),
-		 false},
+		 R(DONE ",\"contents\":[{\"uri\":\"a:b\",\"text\":\"\"}]"),
+		 "ttlMs"},
+		{"prompts/list", R(ASKS), "resultType is not complete"},
+		{"prompts/get", R("\"resultType\":\"task\""),
+		 "resultType \"task\""},
+		{"tasks/get", R(DONE "," TASK("working")), NULL},
+		{"tasks/get", R("\"resultType\":\"task\"," TASK("working")),
+		 "resultType is not complete"},
+		{"tasks/get", R(DONE "," TASK("input_required")),
+		 "InputRequests: absent"},
 		{"tools/call",
-		 M("\"error\":{\"code\":-32021,\"message\":\"x\"}"), false},
+		 M("\"error\":{\"code\":-31000,\"message\":\"x\"}"), NULL},
+		{"tools/call",
+		 M("\"error\":{\"code\":-32021,\"message\":\"x\"}"), "data"},
 		{"tools/call",
 		 M("\"error\":{\"code\":-32022,\"message\":\"x\",\"data\":"
 		   "{\"supported\":[]}}"),
-		 false},
+		 "requested"},
+		{"resources/read",
+		 M("\"error\":{\"code\":-32002,\"message\":\"x\"}"),
+		 "the code -32002"},
+		{"tools/call",
+		 M("\"error\":{\"code\":-32050,\"message\":\"x\"}"),
+		 "the code -32050"},
 		{"tools/call",
 		 "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
 		 "\"message\":\"x\"}}",
-		 false},
+		 "id"},
 		{"tools/call",
 		 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
 		 "\"params\":{\"progress\":1}}",
-		 false},
+		 "progressToken"},
+		{"subscriptions/listen",
+		 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+		 "\"params\":{}}",
+		 "a notification"},
+#undef TASK
+#undef ASKS
+#undef DONE
+#undef R
 #undef M
 	};
 
@@ -742,7 +796,9 @@ static void test_check__finds_what_is_wrong(void **unused)
 		char *why = wrong(all[i].method, m);
 
 		assert_non_null(m);
-		if ((why == NULL) != all[i].good)
+		if (all[i].wrong == NULL
+			    ? why != NULL
+			    : why == NULL || !strstr(why, all[i].wrong))
 			fail_msg("%s: %s", all[i].message,
 				 why != NULL ? why : "nothing is wrong");
 		free(why);
@@ -750,7 +806,7 @@ static void test_check__finds_what_is_wrong(void **unused)
 	}
 }
 
-/* ---- what the end-to-end tests saw ---- */
+/* ---- what other tests saw ---- */
 static size_t check_line(const json_t *line)
 {
 	const char *method = text(line, "method");
@@ -779,7 +835,7 @@ static void test_wire_log__fits_the_schemas(void **unused)
 		if (f != NULL)
 			(void)fclose(f);
 		else
-			print_message("skipped: no end-to-end test was run\n");
+			print_message("skipped: no test wrote a log\n");
 		skip();
 	}
 	while (getline(&line, &cap, f) > 0) {

@@ -15,6 +15,7 @@
 #include "server/base/buf.h"
 #include "server/base/jsontext.h"
 #include "server/base/log.h"
+#include "tests/wire_log.h"
 
 #define WAIT_MS 20000
 
@@ -326,6 +327,7 @@ struct fake *fake_raw(struct wire *w, const char *http_method, const char *body,
 
 	assert_non_null(f);
 	f->w = w;
+	f->method = p.method;
 	f->events = json_array();
 	mutex_init(&f->lock, RANK_HTTP);
 	cond_init(&f->more);
@@ -527,6 +529,8 @@ static void finish(struct fake *f, bool whole)
 		f->json = parse(f->text);
 	if (f->json != NULL && !f->gone)
 		check_answer(f);
+	if (!f->finished && !f->gone)
+		wire_log(f->method, f->events, f->streaming ? NULL : f->json);
 	if (!f->finished)
 		protocol_finished(f->w->protocol, &f->ex, whole);
 	f->finished = true;

@@ -50,6 +50,7 @@ void wire_template(struct registry *r, struct bide_resource def);
 struct fake {
 	struct exchange ex; /* first */
 	struct wire *w;
+	const char *method; /* of the request; borrowed */
 	struct {
 		const char *name;
 		const char *value;
