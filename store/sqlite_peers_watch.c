@@ -230,13 +230,14 @@ static void set_silent(struct peers *p, struct peer *peer)
 	p->opt.on_dead(p->opt.user, peer->instance, false);
 }
 
-static void judge(struct peers *p)
+/* By the time at which the round began and was not late: what has kept this
+ * thread since then may have kept the peers. */
+static void judge(struct peers *p, int64_t now)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct peer *peer = p->list[i];
 		int state = atomic_load(&peer->state);
-		bool beats = atomic_load(&peer->file.h->lease_until_ms) >=
-			     clock_boot_ms();
+		bool beats = atomic_load(&peer->file.h->lease_until_ms) >= now;
 
 		if (state == PEER_SILENT && beats) {
 			atomic_store(&peer->state, PEER_LIVE);
@@ -368,7 +369,7 @@ static void watch_peers(struct peers *p, bool due, int64_t now)
 	if (due || changed)
 		scan(p);
 	if (now >= p->judge_from_ms)
-		judge(p);
+		judge(p, now);
 	tell_deaths(p);
 	bury(p, due);
 }
