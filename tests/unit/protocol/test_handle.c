@@ -14,11 +14,14 @@
 
 #include "tests/unit/protocol/lib/task_tools.h"
 
-#define BUDGET 200
+#define PATIENT  60000 /* outlasts the slowest machine */
+#define BRIEF    50    /* where the wait is to end without a result */
+#define SEEN     1000  /* so that a wait is counted before it ends */
+#define GRACE_MS 60000
 
 static int set_up(void **state)
 {
-	struct wire_options opt = {.wait_budget_ms = BUDGET, .grace_ms = 300};
+	struct wire_options opt = {.wait_budget_ms = PATIENT};
 
 	task_tools_hold();
 	*state = wire_new(&opt, task_tools_add);
@@ -30,6 +33,14 @@ static int tear_down(void **state)
 	task_tools_release();
 	wire_free(*state);
 	return 0;
+}
+
+static struct wire *brief(int64_t budget_ms, int64_t grace_ms)
+{
+	struct wire_options opt = {.wait_budget_ms = budget_ms,
+				   .grace_ms = grace_ms};
+
+	return wire_new(&opt, task_tools_add);
 }
 
 static struct fake *come_back(struct wire *w, const char *name,
@@ -75,7 +86,7 @@ static enum store_state wait_state(struct wire *w, enum store_state want)
 	enum store_state s = want;
 	int i;
 
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < 12000; i++) {
 		struct store_task *t = last_task(w);
 
 		s = t->state;
@@ -287,55 +298,66 @@ static struct fake *wait_for(struct wire *w, const char *handle,
 
 static void test_detach__the_result_is_had_by_wait_for_task(void **state)
 {
+	struct wire *w = brief(BRIEF, 0);
 	char *handle;
 	struct fake *f;
 
+	(void)state;
 	task_tools_hold();
-	handle = detach(*state, "held");
+	handle = detach(w, "held");
 	assert_non_null(handle);
 	/* Its own rounds, and then it says so again. */
-	f = wait_for(*state, handle, "alice", "{}");
+	f = wait_for(w, handle, "alice", "{}");
 	free(state_only(f));
 	task_tools_release();
-	f = wait_for(*state, handle, "alice", "{}");
+	assert_int_equal(wait_state(w, STORE_COMPLETED), STORE_COMPLETED);
+	f = wait_for(w, handle, "alice", "{}");
 	assert_string_equal(fake_text(f), "released");
 	fake_free(f);
-	f = wait_for(*state, handle, "alice", CAPS_TASKS);
+	f = wait_for(w, handle, "alice", CAPS_TASKS);
 	assert_string_equal(fake_text(f), "released");
 	fake_free(f);
 	free(handle);
+	wire_free(w);
 }
 
 /* Bound to the principal; a model is told in words (tools "Stateful Tools"). */
 static void test_detach__a_handle_is_good_for_its_caller_only(void **state)
 {
+	struct wire *w = brief(BRIEF, 0);
 	char *handle;
 	struct fake *f;
 
+	(void)state;
 	task_tools_hold();
-	handle = detach(*state, "held");
-	f = wait_for(*state, handle, "mallory", "{}");
+	handle = detach(w, "held");
+	f = wait_for(w, handle, "mallory", "{}");
 	assert_true(json_is_true(fake_get(f, "result/isError")));
 	assert_null(fake_get(f, "result/structuredContent"));
 	fake_free(f);
-	f = wait_for(*state, "garbage", "alice", "{}");
+	f = wait_for(w, "garbage", "alice", "{}");
 	assert_true(json_is_true(fake_get(f, "result/isError")));
 	fake_free(f);
 	/* A handle is no state, and a state is no handle. */
-	f = come_back(*state, "held", handle, NULL);
+	f = come_back(w, "held", handle, NULL);
 	assert_int_equal(fake_error(f), -32602);
 	fake_free(f);
 	task_tools_release();
 	free(handle);
+	wire_free(w);
 }
 
 /* A structured result would have to fit the tool's schema. */
 static void
 test_detach__a_tool_with_an_output_schema_says_it_in_text(void **state)
 {
+	struct wire *w = brief(BRIEF, 0);
+
+	(void)state;
 	task_tools_hold();
-	assert_null(detach(*state, "schemed"));
+	assert_null(detach(w, "schemed"));
 	task_tools_release();
+	wire_free(w);
 }
 
 /* wait_for_task asks the open questions too. */
@@ -379,54 +401,89 @@ static void test_detach__wait_for_task_asks(void **state)
 }
 
 /* ---- going away: S9, F30 ---- */
-static void test_close__the_last_to_go_begins_the_grace(void **state)
+/* How long the task is kept from now on; 0: while somebody waits; -1: for
+ * ever. */
+static int64_t kept_for(struct wire *w)
 {
-	struct fake *f;
+	struct store_task *t = last_task(w);
+	int64_t ms = -1;
 
-	task_tools_hold();
-	f = fake_post(*state, CALL_PLAIN("held"));
+	if (t->waiters > 0)
+		ms = 0;
+	else if (t->abandon_at_ms > 0)
+		ms = t->abandon_at_ms - store_now_ms(w->store);
+	store_task_free(t);
+	return ms;
+}
+
+/* What becomes of a request is written down after its reply. */
+static void await_kept_for(struct wire *w, int64_t least, int64_t most)
+{
+	int64_t ms = kept_for(w);
+
+	for (int i = 0; i < 12000 && (ms < least || ms > most); i++) {
+		(void)usleep(5000);
+		ms = kept_for(w);
+	}
+	assert_true(ms >= least && ms <= most);
+}
+
+static void call_and_close(struct wire *w, const char *tool)
+{
+	struct fake *f = fake_post(w, CALL_PLAIN(tool));
+
 	fake_close(f);
 	fake_free(f);
-	assert_int_equal(wait_state(*state, STORE_CANCELLED), STORE_CANCELLED);
+}
+
+static void test_close__the_last_to_go_begins_the_grace(void **state)
+{
+	struct wire *w = brief(BRIEF, 300);
+
+	(void)state;
+	task_tools_hold();
+	call_and_close(w, "held");
+	assert_int_equal(wait_state(w, STORE_CANCELLED), STORE_CANCELLED);
 	task_tools_release();
+	wire_free(w);
 }
 
 static void test_close__somebody_who_comes_back_keeps_it(void **state)
 {
-	struct fake *f;
+	struct wire *w = brief(SEEN, GRACE_MS);
 	struct post p = CALL_PLAIN("held");
+	struct fake *f;
 	char *sealed;
 
+	(void)state;
 	task_tools_hold();
-	f = fake_call(*state, p);
-	sealed = state_only(f);
+	sealed = state_only(fake_call(w, p));
+	await_kept_for(w, GRACE_MS * 2, INT64_MAX);
 	p.state = sealed;
-	f = fake_post(*state, p);
+	f = fake_post(w, p);
+	await_kept_for(w, 0, 0);
 	fake_close(f);
 	fake_free(f);
-	f = fake_post(*state, p); /* within the grace */
-	(void)usleep(500000);     /* longer than it */
-	fake_wait(f);
-	free(sealed);
-	sealed = state_only(f);
+	await_kept_for(w, 1, GRACE_MS);
+	free(state_only(fake_call(w, p)));
+	await_kept_for(w, GRACE_MS * 2, INT64_MAX);
 	task_tools_release();
-	f = come_back(*state, "held", sealed, NULL);
-	assert_string_equal(fake_text(f), "released");
-	fake_free(f);
+	assert_int_equal(wait_state(w, STORE_COMPLETED), STORE_COMPLETED);
 	free(sealed);
+	wire_free(w);
 }
 
 static void test_close__a_tool_may_go_on(void **state)
 {
-	struct fake *f;
+	struct wire *w = brief(BRIEF, 300);
 
+	(void)state;
 	task_tools_hold();
-	f = fake_post(*state, CALL_PLAIN("goes_on"));
-	fake_close(f);
-	fake_free(f);
-	(void)usleep(700000); /* well past the grace */
+	call_and_close(w, "goes_on");
+	await_kept_for(w, -1, -1);
 	task_tools_release();
-	assert_int_equal(wait_state(*state, STORE_COMPLETED), STORE_COMPLETED);
+	assert_int_equal(wait_state(w, STORE_COMPLETED), STORE_COMPLETED);
+	wire_free(w);
 }
 
 /* The operator's choice: no such tool, and the rounds never end. */
