@@ -30,9 +30,9 @@ for t in $named; do
 done
 
 # A row that names no test shows nothing.
-rows=$(grep -c '^| [SF][0-9]' "$page")
+rows=$(grep -c '^| [SFM][0-9]' "$page")
 # shellcheck disable=SC2016
-empty=$(grep '^| [SF][0-9]' "$page" | grep -cv '`[a-z0-9_/]*\.c:test_' || :)
+empty=$(grep '^| [SFM][0-9]' "$page" | grep -cv '`[a-z0-9_/]*\.c:test_' || :)
 if [ "$empty" -gt 0 ]; then
 	echo "$page: $empty rows name no test"
 	bad=$((bad + empty))
