@@ -218,7 +218,7 @@ static void test_name__is_compared_after_decoding(void **unused)
 		400, -32020);
 }
 
-/* CONFORMANCE.md items 11 to 15, 84: the fixture's tool "regional". */
+/* S72: the fixture's tool "regional". */
 static void test_param__is_compared_with_its_argument(void **unused)
 {
 	static const struct {

@@ -214,7 +214,7 @@ static const enum registry_list lists[] = {REGISTRY_TOOLS, REGISTRY_PROMPTS,
 					   REGISTRY_RESOURCES,
 					   REGISTRY_TEMPLATES};
 
-/* CONFORMANCE.md item 33: paging ends and covers everything, of each list. */
+/* S68: paging ends and covers everything, of each list. */
 static void test_pages__of_each_list_cover_all_in_order(void **state)
 {
 	static const int counts[] = {0, 1, LIMIT_PAGE_ITEMS,
@@ -255,7 +255,7 @@ static void expect_page(const struct registry *r, enum registry_list which,
 	json_decref(names);
 }
 
-/* utilities/pagination "Error Handling"; CONFORMANCE.md item 78. */
+/* utilities/pagination "Error Handling"; S22. */
 static void test_cursor__belongs_to_its_list_and_version(void **state)
 {
 	char next[4][REGISTRY_CURSOR_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* x-mcp-header in input schemas: CONFORMANCE.md item 16. */
+/* x-mcp-header in input schemas: S73. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

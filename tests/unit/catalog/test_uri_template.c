@@ -160,7 +160,7 @@ static void test_match__decodes_values(void **state)
 	match_is("t:%20{a}", "t: x", NULL);
 }
 
-/* CONFORMANCE.md item 57; server/resources "Security Considerations" 5. */
+/* S66; server/resources "Security Considerations" 5. */
 static void test_match__no_path_climbs(void **state)
 {
 	static const char *const bad[] = {

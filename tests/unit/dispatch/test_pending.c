@@ -175,7 +175,7 @@ static void test_methods__are_those_of_what_is_offered(void **state)
 	registry_free(r);
 }
 
-/* Item 79: as many as LIMIT_COMPLETION_BURST at once, then at its rate. */
+/* S71: as many as LIMIT_COMPLETION_BURST at once, then at its rate. */
 static void test_completions__of_one_principal_have_a_rate(void **state)
 {
 	const int64_t now = clock_boot_ms();

@@ -81,7 +81,7 @@ static enum bide_rc says_nothing(struct bide_call *call, void *user)
 	return BIDE_OK;
 }
 
-/* Item 29: an empty array could mean that it does not exist. */
+/* S64: an empty array could mean that it does not exist. */
 static void test_contents__are_never_empty(void **state)
 {
 	(void)state;
@@ -217,7 +217,7 @@ static void test_misuse__ends_in_an_error(void **state)
 	}
 }
 
-/* A handler's own failure: -32603, and its text stays here (item 82). */
+/* A handler's own failure: -32603, and its text stays here (S65). */
 static enum bide_rc fails_io(struct bide_call *call, void *user)
 {
 	(void)call;

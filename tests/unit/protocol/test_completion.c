@@ -249,7 +249,7 @@ static void numbers_are(struct wire *w, const char *value, size_t sent,
 	fake_free(f);
 }
 
-/* Item 79. */
+/* S70. */
 static void test_values__are_a_hundred_at_most(void **state)
 {
 	struct wire *w = *state;
@@ -344,7 +344,7 @@ static void test_discover__declares_completions(void **state)
 	fake_free(f);
 }
 
-/* Item 79: as if this principal had completed all through the next hour. */
+/* S71: as if this principal had completed all through the next hour. */
 static void test_rate__is_each_principals_own(void **state)
 {
 	struct wire *w = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mcp-Param-*: CONFORMANCE.md items 11 to 15 and 84; streamable-http, "Server
+ * Mcp-Param-*: S72; streamable-http, "Server
  * Behavior for Custom Headers" and "Value Encoding".
  */
 #include <setjmp.h>
@@ -101,7 +101,6 @@ static void limit(void **state, const char *args, const char *value,
 	is(state, args, "Mcp-Param-Limit", value, want);
 }
 
-/* Item 11. */
 static void test_string__is_what_the_header_says(void **state)
 {
 	const char *args = "{\"region\":\"us-west1\"}";
@@ -135,7 +134,6 @@ static void test_value__without_its_header_is_refused(void **state)
 	is(state, "{\"region\":\"x\"}", "Mcp-Param-Zone", "x", REFUSED);
 }
 
-/* Items 12 and 13. */
 static void test_value__that_is_not_there_has_no_header(void **state)
 {
 	region(state, "{}", NULL, RUNS);
@@ -153,7 +151,7 @@ static void test_value__that_is_not_there_has_no_header(void **state)
 	region(state, "{\"region\":null}", "", REFUSED);
 }
 
-/* Item 84, and the note in "Server Validation". */
+/* The note in "Server Validation". */
 static void test_integer__is_compared_as_a_number(void **state)
 {
 	limit(state, "{\"limit\":42}", "42", RUNS);
@@ -210,7 +208,6 @@ static void test_integer__has_a_safe_range(void **state)
 	limit(state, "{\"limit\":1e300}", NULL, REFUSED);
 }
 
-/* Item 14. */
 static void test_boolean__is_true_or_false(void **state)
 {
 	is(state, "{\"dry\":true}", "Mcp-Param-Dry-Run", "true", RUNS);
@@ -222,7 +219,6 @@ static void test_boolean__is_true_or_false(void **state)
 	is(state, "{\"dry\":true}", "Mcp-Param-Dry-Run", "", REFUSED);
 }
 
-/* Item 14. */
 static void test_nested__is_read_at_its_exact_path(void **state)
 {
 	const char *const all[] = {"Mcp-Param-Region", "a", "Mcp-Param-Limit",
@@ -245,7 +241,7 @@ static void test_nested__is_read_at_its_exact_path(void **state)
 		REFUSED);
 }
 
-/* Item 9's rules hold here as well; "Value Encoding" has the examples. */
+/* S5's rules hold here as well; "Value Encoding" has the examples. */
 static void test_base64__is_decoded_strictly(void **state)
 {
 	region(state, "{\"region\":\"Hello, \xe4\xb8\x96\xe7\x95\x8c\"}",
@@ -278,7 +274,6 @@ static void test_base64__is_decoded_strictly(void **state)
 	       "=?base64?/w==?=", REFUSED);
 }
 
-/* Item 15. */
 static void test_header__characters_that_it_may_not_have(void **state)
 {
 	region(state, "{\"region\":\"caf\xc3\xa9\"}", "caf\xc3\xa9", REFUSED);

@@ -226,7 +226,7 @@ static void test_get__of_one_that_is_not_there(void **state)
 	   -32602);
 }
 
-/* Items 6, 8, 9. */
+/* S4, S5. */
 static void test_get__repeats_the_name_in_a_header(void **state)
 {
 	static const struct {
@@ -323,7 +323,7 @@ static void test_round__reaches_the_handler(void **state)
 	free(s);
 }
 
-/* Items 40, 41: method, name, arguments and caller are those it was made for;
+/* S27, S28: method, name, arguments and caller are those it was made for;
  * nothing is entered otherwise. */
 static void test_state__is_bound_to_the_prompt(void **state)
 {
@@ -357,7 +357,7 @@ static void test_state__is_bound_to_the_prompt(void **state)
 	free(tool);
 }
 
-/* Item 38: rounds are of three methods; others take their members for others
+/* S25: rounds are of three methods; others take their members for others
  * that they do not know. */
 static void test_state__means_nothing_to_other_methods(void **state)
 {
@@ -390,7 +390,7 @@ static void test_get__ends_when_the_client_goes(void **state)
 }
 
 /* ---- the list ---- */
-/* Items 32, 33. */
+/* S68. */
 static void test_list__pages_cover_everything(void **state)
 {
 	char params[REGISTRY_CURSOR_BYTES + 32] = "{}";

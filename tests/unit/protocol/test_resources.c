@@ -227,7 +227,7 @@ static void test_read__gives_a_template_its_variables(void **state)
 	fake_free(f);
 }
 
-/* Items 27, 29: -32602 with the URI, whoever says so. */
+/* S15, S64: -32602 with the URI, whoever says so. */
 static void test_read__of_what_is_not_there(void **state)
 {
 	static const char *const uris[] = {"test://nope", "other:x",
@@ -267,7 +267,7 @@ static void test_read__wants_an_absolute_uri(void **state)
 		   200, -32602);
 }
 
-/* Items 5, 8, 9. */
+/* S4, S5. */
 static void test_read__repeats_the_uri_in_a_header(void **state)
 {
 	static const struct {
@@ -293,7 +293,7 @@ static void test_read__repeats_the_uri_in_a_header(void **state)
 		   all[i].status, all[i].status == 200 ? 0 : -32020);
 }
 
-/* Item 82; and empty contents are none. */
+/* S65; and empty contents are none. */
 static void test_read__that_fails_is_an_internal_error(void **state)
 {
 	struct fake *f = read_it(*state, "test://fails");
@@ -334,7 +334,7 @@ static char *ask(struct wire *w, const char *uri)
 	return state;
 }
 
-/* Item 83: what an answer made is not to be kept. */
+/* S67: what an answer made is not to be kept. */
 static void test_round__is_answered_and_not_cached(void **state)
 {
 	char *s = ask(*state, "test://asks");
@@ -368,7 +368,7 @@ static void test_round__is_answered_and_not_cached(void **state)
 	free(s);
 }
 
-/* Items 40, 41: a state is good for the URI and the caller it was made for. */
+/* S27, S28: a state is good for the URI and the caller it was made for. */
 static void test_state__is_bound_to_the_uri(void **state)
 {
 	char *s = ask(*state, "test://asks");
@@ -464,7 +464,7 @@ static size_t page_through(struct wire *w, const char *method,
 	return n;
 }
 
-/* Items 32, 33; and off the thread that the request came on. */
+/* S68; and off the thread that the request came on. */
 static void test_list__of_what_templates_list(void **state)
 {
 	assert_int_equal(page_through(*state, "resources/list", "resources",
@@ -496,7 +496,7 @@ static void test_list__has_hints(void **state)
 	fake_free(f);
 }
 
-/* Item 78. */
+/* S22. */
 static void test_list__refuses_what_is_no_cursor(void **state)
 {
 	static const char *const methods[] = {"resources/list",
@@ -528,7 +528,7 @@ static void add_none(struct registry *r)
 	(void)r;
 }
 
-/* Item 31; what is not registered is not served either. */
+/* S20; what is not registered is not served either. */
 static void test_offers__are_what_was_registered(void **state)
 {
 	static const char *const others[] = {

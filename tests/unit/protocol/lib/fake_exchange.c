@@ -447,7 +447,7 @@ static bool is_one_of(const struct fake *f, const char *const *methods)
 	return false;
 }
 
-/* Items 30, 34: hints stand on what may be cached, and nowhere else. */
+/* S26, S67: hints stand on what may be cached, and nowhere else. */
 static void check_hints(const struct fake *f, json_t *result, const char *type)
 {
 	static const char *const cacheable[] = {"server/discover",
