@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mcp-Param-*: S72; streamable-http, "Server
- * Behavior for Custom Headers" and "Value Encoding".
+ * Mcp-Param-*: S72; streamable-http, "Server Behavior for Custom Headers" and
+ * "Value Encoding".
  */
 #include <setjmp.h>
 #include <stdarg.h>
