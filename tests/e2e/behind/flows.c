@@ -19,8 +19,8 @@
 
 #define ROUNDS      100
 #define GATES       5 /* of the tool: tests/fixture/fleet.c */
-#define CORK_MS     200.0
-#define TRIES       10
+#define CORK_MS     40.0
+#define TRIES       8
 #define GIVES_UP_MS 40000.0 /* and a little: timeout server, 50 s */
 
 static struct ask through(const struct fleet *f, const char *can)
@@ -176,8 +176,8 @@ void test_event__is_seen_before_the_next_is_made(void **state)
 
 	(void)state;
 	(void)pass_each(f, "gated_task");
-	/* A corked socket keeps each for 200 ms (tcp(7)); a busy machine may
-	 * do so with some. */
+	/* A corked socket keeps each for 200 ms (tcp(7)), or until the last one
+	 * is acknowledged, which takes 40; a busy machine does so with some. */
 	for (int i = 0; i < TRIES && least >= CORK_MS; i++)
 		least = pass_each(f, "gated");
 	assert_true(least < CORK_MS);
