@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -294,6 +295,26 @@ static void test_operator__needs_no_instance(void **unused)
 	scratch_free(s);
 }
 
+/* Until it is to stop: something to say at any moment. */
+struct scribbler {
+	FILE *f;
+	atomic_bool stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+
+	while (!atomic_load(&s->stop)) {
+		const struct timespec nap = {0, 1000 * 1000};
+
+		(void)fputs("more", s->f);
+		(void)fflush(s->f);
+		(void)nanosleep(&nap, NULL);
+	}
+	return NULL;
+}
+
 /* bide_server_changed(), from a thread that is there before the server is and
  * stays until it is gone. */
 static void test_program__says_so_from_a_thread(void **unused)
@@ -302,6 +323,8 @@ static void test_program__says_so_from_a_thread(void **unused)
 	char uri[320];
 	const char *const args[] = {"--watch", path, NULL};
 	struct server *v;
+	struct scribbler s;
+	pthread_t thread;
 	struct listener l;
 	int status;
 	FILE *f;
@@ -311,6 +334,8 @@ static void test_program__says_so_from_a_thread(void **unused)
 	(void)snprintf(uri, sizeof(uri), "file://%s", path);
 	f = fopen(path, "w");
 	assert_non_null(f);
+	s.f = f;
+	atomic_init(&s.stop, false);
 	assert_true(fputs("before", f) >= 0 && fflush(f) == 0);
 	listen_to(&l, at[0],
 		  json_pack("{s:[s]}", "resourceSubscriptions", uri));
@@ -319,11 +344,14 @@ static void test_program__says_so_from_a_thread(void **unused)
 		hears(&l, UPDATED, uri, i);
 		assert_true(fputs("more", f) >= 0 && fflush(f) == 0);
 	}
-	(void)fclose(f);
 	hears(&l, UPDATED, uri, 5);
+	assert_int_equal(pthread_create(&thread, NULL, scribble, &s), 0);
 	status = server_signal_wait(v, SIGTERM);
+	atomic_store(&s.stop, true);
+	(void)pthread_join(thread, NULL);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+	(void)fclose(f);
 	listener_leave(&l);
 	announce_uri(at[0], uri);
 	listener_end(&l);

@@ -260,6 +260,67 @@ static void test_cancel__from_another_thread_wakes_a_poll(void **state)
 	}
 }
 
+/* ---- what has changed ---- */
+
+/* What became of each; and of one more when an error sticks. */
+static enum bide_rc announces(struct bide_call *call, void *user)
+{
+	struct fake *f = user;
+
+	assert_int_equal(bide_changed(call, BIDE_CHANGED_TOOLS), BIDE_OK);
+	assert_int_equal(bide_changed(call, BIDE_CHANGED_PROMPTS), BIDE_OK);
+	assert_int_equal(bide_resource_changed(call, "a:b"), BIDE_OK);
+	assert_int_equal(bide_resource_changed(call, NULL), BIDE_INVALID);
+	f->announce_rc = BIDE_BUSY;
+	assert_int_equal(bide_changed(call, BIDE_CHANGED_RESOURCES), BIDE_BUSY);
+	f->announce_rc = BIDE_OK;
+	assert_int_equal(bide_text(call, "told"), BIDE_OK); /* nothing stuck */
+	if (!f->data)
+		return BIDE_OK;
+	assert_int_equal(bide_text(call, "\xff"), BIDE_INVALID);
+	return bide_changed(call, BIDE_CHANGED_TOOLS);
+}
+
+#define ANNOUNCED "[[1,null],[2,null],[3,\"a:b\"],[3,null]]"
+
+static void test_changed__goes_to_the_back_end(void **state)
+{
+	struct fake *f = fake_of(announces);
+	json_t *want = fake_json(ANNOUNCED);
+
+	(void)state;
+	assert_int_equal(fake_enter(f), RUN_COMPLETE);
+	assert_non_null(strstr(fake_text(f), "told"));
+	assert_true(json_equal(f->announced, want));
+	json_decref(want);
+	fake_free(f);
+}
+
+static void test_changed__does_nothing_once_an_error_sticks(void **state)
+{
+	struct fake *f = fake_of(announces);
+	json_t *want = fake_json(ANNOUNCED);
+
+	(void)state;
+	f->data = f;
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_true(json_equal(f->announced, want));
+	json_decref(want);
+	fake_free(f);
+}
+
+/* What a handler saw change has changed, whoever waits for it. */
+static void test_changed__of_a_cancelled_call_is_told(void **state)
+{
+	struct fake *f = fake_of(announces);
+
+	(void)state;
+	run_cancel(f->call, BIDE_CANCELLED);
+	fake_enter(f);
+	assert_int_equal(json_array_size(f->announced), 4);
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +333,10 @@ int main(void)
 			test_cancel__before_the_descriptor_is_asked_for),
 		cmocka_unit_test(test_cancel__a_result_is_still_a_result),
 		cmocka_unit_test(test_cancel__from_another_thread_wakes_a_poll),
+		cmocka_unit_test(test_changed__goes_to_the_back_end),
+		cmocka_unit_test(
+			test_changed__does_nothing_once_an_error_sticks),
+		cmocka_unit_test(test_changed__of_a_cancelled_call_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,14 @@ static void be_status(struct bide_call *c, const char *text)
 	snprintf(of(c)->status, sizeof(of(c)->status), "%s", text);
 }
 
+static enum bide_rc be_announce(struct bide_call *c, enum bide_changed what,
+				const char *uri)
+{
+	json_array_append_new(of(c)->announced,
+			      json_pack("[is?]", (int)what, uri));
+	return of(c)->announce_rc;
+}
+
 static int64_t be_now_ms(struct bide_call *c)
 {
 	return of(c)->now;
@@ -59,6 +67,7 @@ static const struct run_backend backend = {
 	.progress = be_progress,
 	.log = be_log,
 	.status = be_status,
+	.announce = be_announce,
 	.now_ms = be_now_ms,
 	.draining = be_draining,
 };
@@ -73,6 +82,7 @@ static struct fake *start(void)
 	f->steps = json_array();
 	f->progress = json_array();
 	f->logs = json_array();
+	f->announced = json_array();
 	f->caller = (struct caller){CALLER_2026_07_28, CAN_ALL, "c/1", ""};
 	f->opt = (struct run_options){
 		.backend = &backend,
@@ -163,6 +173,7 @@ void fake_free(struct fake *f)
 	json_decref(f->steps);
 	json_decref(f->progress);
 	json_decref(f->logs);
+	json_decref(f->announced);
 	registry_free(f->registry);
 	free(f);
 }

@@ -30,9 +30,11 @@ struct fake {
 	bool draining;
 	enum bide_rc step_rc; /* what the next steps get */
 	enum bide_rc publish_rc;
-	json_t *steps;    /* [[key, text], ..] as they came */
-	json_t *progress; /* [[progress, total, message], ..] */
-	json_t *logs;     /* [[level, logger, text], ..] */
+	enum bide_rc announce_rc;
+	json_t *steps;     /* [[key, text], ..] as they came */
+	json_t *progress;  /* [[progress, total, message], ..] */
+	json_t *logs;      /* [[level, logger, text], ..] */
+	json_t *announced; /* [[what, uri], ..] */
 	char status[2048];
 	int published;
 	/* The test's */
