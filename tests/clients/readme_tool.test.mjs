@@ -22,6 +22,18 @@ test("a refusal lends nothing", async () => {
 	assert.equal(wire.requests.length, 2);
 });
 
+test("by hand", async () => {
+	const { client } = await connect(both);
+	const hand = { allowInputRequired: true };
+	const asked = await client.callTool(call, hand);
+
+	assert.deepEqual(Object.keys(asked.inputRequests), ["approve"]);
+	const result = await client.callTool({ ...call,
+		requestState: asked.requestState,
+		inputResponses: { approve: { action: "cancel" } } }, hand);
+	assert.equal(textOf(result), "No access for kim.");
+});
+
 test("an hour is more than the client waits: it gets a handle", async () => {
 	const { client, wire, asked } = await connect(hurried, { answers: {
 		"elicitation/create": () => accept({ ok: true }) } });
