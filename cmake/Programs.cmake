@@ -98,6 +98,17 @@ foreach(name ${e2e})
   endif()
 endforeach()
 
+# These once more, through a balancer that spreads their requests.
+foreach(which nginx haproxy)
+  foreach(short examples rounds)
+    add_test(NAME e2e.${short}.${which} COMMAND e2e_${short}
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(e2e.${short}.${which} PROPERTIES LABELS e2e
+      PROCESSORS 2 TIMEOUT 600 SKIP_RETURN_CODE 77
+      ENVIRONMENT "BIDE_BEHIND=${which};BIDE_FIXTURE=${CMAKE_BINARY_DIR}/tests/bide-fixture;BIDE_BUILD=${CMAKE_BINARY_DIR}")
+  endforeach()
+endforeach()
+
 # What ./dev demo shows, it also counts.
 if(TARGET example_demo_server AND TARGET example_demo_client)
   add_test(NAME e2e.demo COMMAND sh ${CMAKE_SOURCE_DIR}/examples/demo.sh --exit)

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/e2e/lib/balancer.h"
 #include "tests/e2e/lib/client.h"
 #include "tests/e2e/lib/server.h"
 
@@ -84,12 +85,14 @@ static int setup(void **state)
 	assert_int_equal(setenv("DEPLOY_LOG", deployments, 1), 0);
 	one = server_start(scratch, NULL);
 	two = server_start(scratch, NULL);
+	balancer_behind_start(NULL, one, two);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	balancer_behind_end();
 	server_free(one);
 	server_free(two);
 	scratch_free(scratch);

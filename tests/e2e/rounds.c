@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "tests/e2e/lib/balancer.h"
 #include "tests/e2e/lib/client.h"
 #include "tests/e2e/lib/server.h"
 
@@ -33,12 +34,14 @@ static int setup(void **state)
 	scratch = scratch_new();
 	one = server_start(scratch, args);
 	two = server_start(scratch, args);
+	balancer_behind_start(args, one, two);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	balancer_behind_end();
 	server_free(one);
 	server_free(two);
 	scratch_free(scratch);

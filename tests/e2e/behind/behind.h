@@ -52,6 +52,7 @@ void test_close__cancels(void **state);
 void test_wait_for_task__brings_the_result(void **state);
 void test_header__passes_whatever_its_name(void **state);
 void test_budget__is_less_than_the_time_outs(void **state);
+void test_examples__end_right(void **state);
 void test_kill__in_every_round(void **state);
 void test_restart__drops_no_call(void **state);
 #endif

@@ -49,6 +49,7 @@ static int run(const char *which)
 		cmocka_unit_test(test_close__cancels),
 		cmocka_unit_test(test_wait_for_task__brings_the_result),
 		cmocka_unit_test(test_header__passes_whatever_its_name),
+		cmocka_unit_test(test_examples__end_right),
 		cmocka_unit_test(test_kill__in_every_round),
 		cmocka_unit_test(test_restart__drops_no_call),
 		cmocka_unit_test(test_budget__is_less_than_the_time_outs),

@@ -18,6 +18,7 @@
 #define DIRECTORY  "examples/fleet"
 #define START_MS   30000
 #define CONF_BYTES 16384
+#define SKIPPED    77 /* to ctest */
 /* The balancer's port, and those of the servers. */
 #define PORTS       (1 + FLEET_SERVERS)
 #define FIRST_BLOCK 20000
@@ -250,20 +251,34 @@ void balancer_free(struct balancer *b)
 	free(b);
 }
 
-struct balancer *
-balancer_from_environment(struct scratch *s,
-			  struct server *const servers[FLEET_SERVERS])
+/* ---- before the servers of others ---- */
+static struct balancer *behind;
+static struct server *third;
+
+void balancer_behind_start(const char *const *args, struct server *one,
+			   struct server *two)
 {
 	const char *which = getenv("BIDE_BEHIND");
-	struct balancer *b;
+	struct server *servers[FLEET_SERVERS] = {one, two};
 
 	if (which == NULL)
-		return NULL;
-	b = balancer_start(which, s, take_ports(), servers);
-	for (size_t i = 0; i < FLEET_SERVERS; i++)
-		(void)snprintf(servers[i]->url, sizeof(servers[i]->url), "%s",
-			       b->url);
-	return b;
+		return;
+	if (!balancer_installed(which)) {
+		(void)printf("%s is not installed\n", which);
+		exit(SKIPPED);
+	}
+	third = servers[2] = server_start(one->scratch, args);
+	behind = balancer_start(which, one->scratch, take_ports(), servers);
+	(void)snprintf(one->url, sizeof(one->url), "%s", behind->url);
+	(void)snprintf(two->url, sizeof(two->url), "%s", behind->url);
+}
+
+void balancer_behind_end(void)
+{
+	balancer_free(behind);
+	server_free(third);
+	behind = NULL;
+	third = NULL;
 }
 
 /* ---- the fleet ---- */

@@ -22,12 +22,14 @@ struct balancer *balancer_start(const char *which, struct scratch *s, int port,
 				struct server *const servers[FLEET_SERVERS]);
 void balancer_free(struct balancer *b); /* NULL will do */
 /*
- * Where the environment says BIDE_BEHIND=nginx (or haproxy): puts it before
- * @servers, and its address in the place of theirs. NULL: it does not say so.
+ * For a program whose tests ask two servers, started with @args: where the
+ * environment says BIDE_BEHIND=nginx (or haproxy) they ask that one instead,
+ * before these two and a third. Ends the program as skipped when it is not
+ * installed.
  */
-struct balancer *
-balancer_from_environment(struct scratch *s,
-			  struct server *const servers[FLEET_SERVERS]);
+void balancer_behind_start(const char *const *args, struct server *one,
+			   struct server *two);
+void balancer_behind_end(void);
 
 /* The whole: servers that can be stopped and started again. */
 struct fleet {

@@ -63,6 +63,9 @@ void server_use(const char *program)
 {
 	const char *build = getenv("BIDE_BUILD");
 
+	used[0] = '\0';
+	if (program == NULL)
+		return;
 	(void)snprintf(used, sizeof(used), "%s/%s",
 		       build != NULL ? build : "build", program);
 }

@@ -38,7 +38,7 @@ struct server {
  */
 struct server *server_start(struct scratch *s, const char *const *args);
 /* From here on that is the build's @program ("examples/demo_server") instead,
- * which knows nothing of --effects. */
+ * which knows nothing of --effects. NULL: the fixture again. */
 void server_use(const char *program);
 /* The same, but it may fail to start: NULL, and its log in @ret_log (free()).
  */
