@@ -2,10 +2,10 @@
 // who sends the answers and the state back as params of a fresh call.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect, says, textOf } from "./lib/client.mjs";
+import { accept, connect, protocolError, says, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { fromJsonSchema, isInputRequiredResult, ProtocolError,
-	withInputRequired } from "./lib/sdk.mjs";
+import { fromJsonSchema, isInputRequiredResult, withInputRequired,
+} from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const server = await scratch.fixture();
@@ -14,7 +14,8 @@ const BY_HAND = { allowInputRequired: true };
 async function hand(name, args) {
 	const { client } = await connect(server);
 	const params = { name, arguments: args };
-	const round = (more) => client.callTool({ ...params, ...more }, BY_HAND);
+	const round = (more) => client.callTool({ ...params, ...more },
+		BY_HAND);
 
 	return { client, round };
 }
@@ -30,7 +31,8 @@ test("a form", async () => {
 	const asked = await round();
 
 	assert.deepEqual(keysOf(asked), ["user_name"]);
-	assert.equal(asked.inputRequests.user_name.method, "elicitation/create");
+	assert.equal(asked.inputRequests.user_name.method,
+		"elicitation/create");
 	const result = await round({ requestState: asked.requestState,
 		inputResponses: { user_name: accept({ name: "Kim" }) } });
 	assert.equal(textOf(result), "Hello, Kim!");
@@ -47,14 +49,15 @@ test("a page", async () => {
 });
 
 test("three questions, answered in two rounds", async () => {
-	const { round } = await hand("test_input_required_result_multiple_inputs");
+	const { round } = await hand(
+		"test_input_required_result_multiple_inputs");
 	const asked = await round();
 
 	assert.deepEqual(keysOf(asked).sort(),
 		["client_roots", "greeting", "user_name"]);
 	const rest = await round({ requestState: asked.requestState,
-		inputResponses: { greeting: says("Hello."), client_roots: { roots: [] },
-			nonsense: accept({}) } });
+		inputResponses: { greeting: says("Hello."),
+			client_roots: { roots: [] }, nonsense: accept({}) } });
 	// What was given is kept, what was not asked is not missed.
 	assert.deepEqual(keysOf(rest), ["user_name"]);
 	const result = await round({ requestState: rest.requestState,
@@ -80,7 +83,8 @@ test("a round without a question", async () => {
 	const shed = await round();
 
 	assert.deepEqual(keysOf(shed), []);
-	assert.equal(textOf(await round({ requestState: shed.requestState })), "42");
+	const result = await round({ requestState: shed.requestState });
+	assert.equal(textOf(result), "42");
 });
 
 test("a persistent tool: any round is good, and the result stays", async () => {
@@ -120,8 +124,8 @@ test("a state that is not ours is refused", async () => {
 		() => round({ requestState: "b1.x.y" }),
 		() => other.round({ requestState: asked.requestState }),
 	])
-		await assert.rejects(again, (error) => error instanceof ProtocolError &&
-			error.code === -32602 &&
+		await assert.rejects(again, (error) =>
+			protocolError(-32602)(error) &&
 			error.message === "requestState was not accepted");
 });
 
@@ -131,7 +135,7 @@ test("answers of a wrong shape are refused", async () => {
 
 	for (const inputResponses of [[], "yes", { approval: 7 }])
 		await assert.rejects(round({ requestState, inputResponses }),
-			(error) => error instanceof ProtocolError && error.code === -32602);
+			protocolError(-32602));
 });
 
 test("request() with a schema of one's own", async () => {

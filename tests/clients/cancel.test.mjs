@@ -2,7 +2,7 @@
 // what cancels at revision 2026-07-28.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect } from "./lib/client.mjs";
+import { accept, connect, sdkError } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 import { SdkError, SdkErrorCode } from "./lib/sdk.mjs";
 import { until } from "./lib/until.mjs";
@@ -12,8 +12,7 @@ const server = await scratch.fixture("--wait-budget", "60000",
 	"--disconnect-grace", "100", "--sweep-interval", "50");
 
 const effect = (name, n) => until(() => scratch.count(name) === n);
-const isTimeout = (error) => error instanceof SdkError &&
-	error.code === SdkErrorCode.RequestTimeout;
+const isTimeout = sdkError(SdkErrorCode.RequestTimeout);
 
 // No one asks, no one waits, no connection is kept for a request.
 async function isQuiet() {
@@ -26,7 +25,8 @@ test("an abort cancels a call that is answered at once", async () => {
 	const abort = new AbortController();
 	const begun = scratch.count("begin");
 	const dropped = scratch.count("dropped");
-	const call = client.callTool({ name: "hold" }, { signal: abort.signal });
+	const call = client.callTool({ name: "hold" },
+		{ signal: abort.signal });
 
 	await effect("begin", begun + 1);
 	abort.abort(new SdkError(SdkErrorCode.RequestTimeout, "enough"));
@@ -43,7 +43,8 @@ test("any reason of an abort arrives as a time-out", async () => {
 	const abort = new AbortController();
 	const begun = scratch.count("begin");
 	const dropped = scratch.count("dropped");
-	const call = client.callTool({ name: "hold" }, { signal: abort.signal });
+	const call = client.callTool({ name: "hold" },
+		{ signal: abort.signal });
 
 	await effect("begin", begun + 1);
 	abort.abort("changed my mind");
@@ -80,7 +81,8 @@ test("an abort cancels a stream", async () => {
 	const { client } = await connect(server);
 	const abort = new AbortController();
 	const stopped = scratch.count("stopped");
-	const call = client.callTool({ name: "streams" }, { signal: abort.signal,
+	const call = client.callTool({ name: "streams" }, {
+		signal: abort.signal,
 		onprogress: ({ progress }) => progress > 5 && abort.abort() });
 
 	await assert.rejects(call, isTimeout);
@@ -93,7 +95,8 @@ test("an abort cancels a task whose caller does not come back", async () => {
 	const abort = new AbortController();
 	const begun = scratch.count("begin");
 	const cancelled = scratch.count("cancelled");
-	const call = client.callTool({ name: "busy" }, { signal: abort.signal });
+	const call = client.callTool({ name: "busy" },
+		{ signal: abort.signal });
 
 	await effect("begin", begun + 1);
 	abort.abort();
@@ -144,7 +147,7 @@ test("a client that closes cancels all its calls", async () => {
 	await effect("begin", begun + 3);
 	await client.close();
 	for (const call of calls)
-		await assert.rejects(call, (error) => error instanceof SdkError);
+		await assert.rejects(call, SdkError);
 	await effect("dropped", dropped + 3);
 	await isQuiet();
 });

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { accept, connect, textOf } from "./lib/client.mjs";
+import { accept, connect, fills, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { fromJsonSchema, isInputRequiredResult, ProtocolError,
-	withInputRequired } from "./lib/sdk.mjs";
+import { fromJsonSchema, isInputRequiredResult, withInputRequired,
+} from "./lib/sdk.mjs";
 
 const FILES = 300;
 const scratch = new Scratch();
@@ -19,8 +19,8 @@ const both = await scratch.examples("checksum_tree", [],
 const call = { name: "checksum_tree", arguments: { path: tree } };
 
 test("asks where the manifest goes, and links to it", async () => {
-	const { client, wire, asked } = await connect(both, { answers: {
-		"elicitation/create": () => accept({ write: true, name: "SUMS" }) } });
+	const { client, wire, asked } = await connect(both, {
+		answers: fills({ write: true, name: "SUMS" }) });
 	const seen = [];
 
 	await client.listTools();
@@ -42,8 +42,8 @@ test("asks again when there is such a file", async () => {
 	const names = ["TAKEN", "FREE"];
 	writeFileSync(join(scratch.dir, "TAKEN"), "");
 	const { client, wire, asked } = await connect(both, { answers: {
-		"elicitation/create": () =>
-			accept({ write: true, name: names[asked.length - 1] }) } });
+		"elicitation/create": () => accept({ write: true,
+			name: names[asked.length - 1] }) } });
 	const result = await client.callTool(call);
 
 	assert.equal(result.structuredContent.manifest,
@@ -63,8 +63,8 @@ test("by hand, once the tools are listed", async () => {
 
 	await client.listTools();
 	await assert.rejects(client.callTool(call, hand),
-		(error) => error instanceof ProtocolError &&
-			/did not return structured content/.test(error.message));
+		{ name: "ProtocolError",
+			message: /did not return structured content/ });
 	const asked = await send();
 	assert.ok(isInputRequiredResult(asked));
 	const [key] = Object.keys(asked.inputRequests);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { accept, connect, textOf } from "./lib/client.mjs";
+import { accept, connect, fills, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 import { isInputRequiredResult } from "./lib/sdk.mjs";
 
@@ -17,8 +17,8 @@ const deployments = () => existsSync(log)
 
 test("asks where to, and deploys once", async () => {
 	const before = deployments().length;
-	const { client, wire, asked } = await connect(both, { answers: {
-		"elicitation/create": () => accept({ environment: "staging" }) } });
+	const { client, wire, asked } = await connect(both, {
+		answers: fills({ environment: "staging" }) });
 	const result = await client.callTool(call);
 
 	assert.match(textOf(result), /^Deployed checkout-api to staging/);
@@ -27,7 +27,7 @@ test("asks where to, and deploys once", async () => {
 	assert.equal(deployments().length, before + 1);
 });
 
-test("by hand, and a round that is repeated deploys under one key", async () => {
+test("by hand; a round that is repeated deploys under one key", async () => {
 	const { client } = await connect(both);
 	const hand = { allowInputRequired: true };
 	const asked = await client.callTool(call, hand);
@@ -40,7 +40,8 @@ test("by hand, and a round that is repeated deploys under one key", async () => 
 	for (let i = 0; i < 2; i++)
 		assert.match(textOf(await client.callTool(answer, hand)),
 			/^Deployed checkout-api to production/);
-	const keys = deployments().slice(before).map((one) => one.split(" ")[0]);
+	const keys = deployments().slice(before)
+		.map((one) => one.split(" ")[0]);
 	assert.equal(new Set(keys).size, 1);
 });
 
@@ -49,7 +50,8 @@ test("a refusal deploys nothing", async () => {
 	const { client } = await connect(both, { answers: {
 		"elicitation/create": () => ({ action: "decline" }) } });
 
-	assert.match(textOf(await client.callTool(call)), /declined by the user/);
+	assert.match(textOf(await client.callTool(call)),
+		/declined by the user/);
 	assert.equal(deployments().length, before);
 });
 

@@ -1,29 +1,31 @@
 // Every refusal arrives as the client's own type.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, REVISION, textOf } from "./lib/client.mjs";
+import { connect, REVISION, sdkError, TASKS, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 import { Client, fromJsonSchema, MissingRequiredClientCapabilityError,
-	ProtocolError, SdkError, SdkErrorCode, SdkHttpError,
+	ProtocolError, SdkErrorCode, SdkHttpError,
 	StreamableHTTPClientTransport, UnsupportedProtocolVersionError,
 } from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const server = await scratch.fixture();
+const MCP = "io.modelcontextprotocol";
 const ANYTHING = fromJsonSchema({});
 
 // The error that @promise ends with.
 const errorOf = (promise) => promise.then(
 	() => assert.fail("it was not refused"), (error) => error);
 
-test("connecting finds the revision, the server and what it serves", async () => {
+test("connecting finds the revision, and what is served", async () => {
 	const { client } = await connect(server);
 
 	assert.equal(client.getProtocolEra(), "modern");
 	assert.deepEqual(client.getServerVersion(),
 		{ name: "bide-fixture", version: "1.0.0" });
 	assert.match(client.getInstructions(), /tests of bide/);
-	assert.deepEqual(client.getDiscoverResult().supportedVersions, [REVISION]);
+	assert.deepEqual(client.getDiscoverResult().supportedVersions,
+		[REVISION]);
 	assert.ok(client.getServerCapabilities().tools);
 });
 
@@ -48,7 +50,7 @@ test("a client of an older revision is told what is served", async () => {
 test("a version that is not served: -32022", async () => {
 	const { client } = await connect(server);
 	const error = await errorOf(client.callTool({ name: "test_simple_text",
-		_meta: { "io.modelcontextprotocol/protocolVersion": "2099-01-01" } }));
+		_meta: { [`${MCP}/protocolVersion`]: "2099-01-01" } }));
 
 	assert.ok(error instanceof UnsupportedProtocolVersionError);
 	assert.deepEqual(error.supported, [REVISION]);
@@ -63,18 +65,21 @@ test("a pin to a version that is not served", async () => {
 test("a capability that a tool needs: -32021, each that lacks", async () => {
 	for (const [can, name, required] of [
 		[{}, "test_missing_capability", { sampling: {} }],
-		[{}, "test_streaming_elicitation", { elicitation: { form: {} } }],
+		[{}, "test_streaming_elicitation",
+			{ elicitation: { form: {} } }],
 		[{ elicitation: { url: {} } }, "test_streaming_elicitation",
 			{ elicitation: { form: {} } }],
 		[{ roots: {}, sampling: {} }, "needs_much",
 			{ elicitation: { url: {} }, sampling: { tools: {} } }],
 		[{ elicitation: {} }, "failing_job",
-			{ extensions: { "io.modelcontextprotocol/tasks": {} } }],
+			{ extensions: { [TASKS]: {} } }],
 	]) {
 		const { client, wire } = await connect(server, { can });
 		const error = await errorOf(client.callTool({ name }));
 
-		assert.ok(error instanceof MissingRequiredClientCapabilityError, name);
+		assert.ok(
+			error instanceof MissingRequiredClientCapabilityError,
+			name);
 		assert.equal(error.code, -32021);
 		assert.deepEqual(error.requiredCapabilities, required);
 		assert.equal(wire.requests[0].status, 400);
@@ -84,9 +89,10 @@ test("a capability that a tool needs: -32021, each that lacks", async () => {
 test("nothing of a capability is remembered", async () => {
 	const { client } = await connect(server);
 	const call = (can) => client.callTool({ name: "test_missing_capability",
-		_meta: { "io.modelcontextprotocol/clientCapabilities": can } });
+		_meta: { [`${MCP}/clientCapabilities`]: can } });
 
-	assert.equal(textOf(await call({ sampling: {} })), "the client can sample");
+	assert.equal(textOf(await call({ sampling: {} })),
+		"the client can sample");
 	const error = await errorOf(call({}));
 	assert.ok(error instanceof MissingRequiredClientCapabilityError);
 });
@@ -100,7 +106,7 @@ test("an unknown tool: -32602", async () => {
 	assert.match(error.message, /Unknown tool/);
 });
 
-test("arguments that do not fit are a result that says what to mend", async () => {
+test("of arguments that do not fit a result says what to mend", async () => {
 	const { client } = await connect(server);
 	const result = await client.callTool({ name: "greet",
 		arguments: { name: 7 } });
@@ -149,8 +155,8 @@ test("a method of another revision is not sent", async () => {
 	const { client, wire } = await connect(server);
 	const error = await errorOf(client.ping());
 
-	assert.ok(error instanceof SdkError);
-	assert.equal(error.code, SdkErrorCode.MethodNotSupportedByProtocolVersion);
+	assert.ok(sdkError(SdkErrorCode.MethodNotSupportedByProtocolVersion)(
+		error));
 	assert.equal(wire.requests.length, 0);
 });
 

@@ -1,19 +1,17 @@
-// What docs/clients.md says of this client, where no flow of ours shows it. Some
-// replies are made up. One that fails after the version was raised means that
-// the page, and what was decided by it, is to be looked at.
+// What docs/clients.md says of this client, where no flow of ours shows it.
+// Some replies are made up. One that fails after the version was raised means
+// that the page, and what was decided by it, is to be looked at.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { accept, connect, says, textOf } from "./lib/client.mjs";
+import { accept, connect, says, sdkError, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { DEFAULT_REQUEST_TIMEOUT_MSEC, SdkError, SdkErrorCode } from "./lib/sdk.mjs";
+import { DEFAULT_REQUEST_TIMEOUT_MSEC, SdkErrorCode } from "./lib/sdk.mjs";
 import { until } from "./lib/until.mjs";
 
 const scratch = new Scratch();
 const server = await scratch.fixture();
 
-const coded = (code) => (error) => error instanceof SdkError &&
-	error.code === code;
 // What to make of the reply to a call; @make changes its result.
 const calls = (make) => (reply, request) => {
 	if (request.method === "tools/call")
@@ -35,7 +33,7 @@ test("a person's time counts in maxTotalTimeout alone", async () => {
 
 	assert.equal(textOf(await call({ timeout: 2000 })), "approved: yes");
 	await assert.rejects(call({ maxTotalTimeout: 2000 }),
-		coded(SdkErrorCode.RequestTimeout));
+		sdkError(SdkErrorCode.RequestTimeout));
 });
 
 test("the questions of one round are answered at once", async () => {
@@ -61,7 +59,8 @@ test("a round without inputRequests is a round", async () => {
 	const { client, wire } = await connect(server, { rewrite: calls(
 		(result) => { delete result.inputRequests; }) });
 
-	assert.equal(textOf(await client.callTool({ name: "handed_over" })), "42");
+	assert.equal(textOf(await client.callTool({ name: "handed_over" })),
+		"42");
 	assert.equal(wire.requests.length, 2);
 });
 
@@ -72,7 +71,7 @@ test("a round with neither a question nor a state is an error", async () => {
 	}) });
 
 	await assert.rejects(client.callTool({ name: "approve" }),
-		coded(SdkErrorCode.InvalidResult));
+		sdkError(SdkErrorCode.InvalidResult));
 });
 
 test("a result without resultType is an error", async () => {
@@ -80,15 +79,17 @@ test("a result without resultType is an error", async () => {
 		(result) => { delete result.resultType; }) });
 
 	await assert.rejects(client.callTool({ name: "test_simple_text" }),
-		coded(SdkErrorCode.InvalidResult));
+		sdkError(SdkErrorCode.InvalidResult));
 });
 
 test("a question that the revision does not know ends the call", async () => {
 	const { client, wire } = await connect(server, { rewrite: calls(
-		(result) => { result.inputRequests.approval.method = "ask/me"; }) });
+		({ inputRequests }) => {
+			inputRequests.approval.method = "ask/me";
+		}) });
 
 	await assert.rejects(client.callTool({ name: "approve" }),
-		coded(SdkErrorCode.InvalidResult));
+		sdkError(SdkErrorCode.InvalidResult));
 	assert.equal(wire.requests.length, 1);
 });
 
@@ -97,8 +98,8 @@ test("-32020 makes it list the tools and call once more", async () => {
 	const { client, wire } = await connect(server, {
 		rewrite: (reply, { id, method }) =>
 			method !== "tools/call" || times++ > 0 ? reply
-				: { jsonrpc: "2.0", id,
-					error: { code: -32020, message: "Header mismatch" } },
+				: { jsonrpc: "2.0", id, error: { code: -32020,
+					message: "Header mismatch" } },
 	});
 
 	await client.callTool({ name: "test_simple_text" });
@@ -131,13 +132,14 @@ test("a list of more than 64 pages is given up", async () => {
 		nextCursor: `page${id}` } });
 
 	await assert.rejects(client.listTools(),
-		coded(SdkErrorCode.ListPaginationExceeded));
+		sdkError(SdkErrorCode.ListPaginationExceeded));
 	assert.equal(wire.requests.length, 64);
 });
 
 test("a tool whose output schema is no schema is not called", async () => {
 	const { client, wire } = await connect(server);
-	const toolDefinition = { name: "forecast", inputSchema: { type: "object" },
+	const toolDefinition = { name: "forecast",
+		inputSchema: { type: "object" },
 		outputSchema: { type: "string", pattern: "(" } };
 
 	await assert.rejects(
@@ -146,7 +148,7 @@ test("a tool whose output schema is no schema is not called", async () => {
 	assert.equal(wire.requests.length, 0);
 });
 
-test("a reply that is cut off before its head is an error at once", async () => {
+test("a reply cut off before its head is an error at once", async () => {
 	const dying = await scratch.fixture();
 	const { client } = await connect(dying);
 	const begun = scratch.count("begin");
@@ -172,7 +174,7 @@ test("a stream that is cut off is waited for", async () => {
 	call.catch(() => {});
 	await progress.promise;
 	await dying.kill();
-	await assert.rejects(call, coded(SdkErrorCode.RequestTimeout));
+	await assert.rejects(call, sdkError(SdkErrorCode.RequestTimeout));
 	assert.ok(Date.now() - began >= 3900);
 	assert.match(errors[0], /SSE stream disconnected/);
 });
@@ -192,14 +194,17 @@ test("a subscription's end is told twice", async () => {
 	const subscription = await client.listen({ toolsListChanged: true });
 
 	await subscription.close();
-	assert.deepEqual(wire.requests.map((one) => [one.body.method, one.status]),
-		[["subscriptions/listen", 200], ["notifications/cancelled", 202]]);
+	assert.deepEqual(
+		wire.requests.map((one) => [one.body.method, one.status]),
+		[["subscriptions/listen", 200],
+			["notifications/cancelled", 202]]);
 	await server.metricBecomes("bide_listeners", (n) => n === 0);
 });
 
 test("a name that is no token is sent in Base64", async () => {
 	const { client, wire } = await connect(server);
 
-	await assert.rejects(client.callTool({ name: "größer" }), /Unknown tool/);
+	await assert.rejects(client.callTool({ name: "größer" }),
+		/Unknown tool/);
 	assert.match(wire.requests[0].headers.get("mcp-name"), /^=\?base64\?/);
 });

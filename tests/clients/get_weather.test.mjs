@@ -2,7 +2,7 @@
 // in one round.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect, says, textOf } from "./lib/client.mjs";
+import { accept, connect, fills, says, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 import { isInputRequiredResult, MissingRequiredClientCapabilityError,
 } from "./lib/sdk.mjs";
@@ -10,10 +10,11 @@ import { isInputRequiredResult, MissingRequiredClientCapabilityError,
 const scratch = new Scratch();
 const both = await scratch.examples("get_weather");
 const call = { name: "get_weather", arguments: { location: "New York" } };
-const login = { "elicitation/create": () => accept({ name: "octocat" }) };
+const login = fills({ name: "octocat" });
 
 test("asks the person and the model at once", async () => {
-	const { client, wire, asked } = await connect(both, { answers: { ...login,
+	const { client, wire, asked } = await connect(both, { answers: {
+		...login,
 		"sampling/createMessage": () => says("Fahrenheit") } });
 	const result = await client.callTool(call);
 
@@ -36,7 +37,8 @@ test("by hand, one answer at a time", async () => {
 	assert.ok(isInputRequiredResult(rest));
 	assert.deepEqual(Object.keys(rest.inputRequests), ["github_login"]);
 	const result = await round({ requestState: rest.requestState,
-		inputResponses: { github_login: accept({ name: "octocat" }) } });
+		inputResponses: {
+			github_login: accept({ name: "octocat" }) } });
 	assert.match(textOf(result), /22°C/);
 });
 

@@ -1,5 +1,5 @@
-// Parameters that travel in headers too (x-mcp-header): the client mirrors those
-// of a tool that it has listed.
+// Parameters that travel in headers too (x-mcp-header): the client mirrors
+// those of a tool that it has listed.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, textOf } from "./lib/client.mjs";
@@ -13,11 +13,12 @@ const call = (region, more) => ({ name: "regional",
 test("a listed tool's parameters are mirrored", async () => {
 	const { client, wire } = await connect(server);
 
+	const more = { limit: 42, options: { dry: true } };
 	await client.listTools();
 	wire.reset();
 	for (const region of ["us-east", "größer", " padded ", "=?base64?x?="])
-		assert.equal(textOf(await client.callTool(call(region,
-			{ limit: 42, options: { dry: true } }))), `region ${region}`);
+		assert.equal(textOf(await client.callTool(call(region, more))),
+			`region ${region}`);
 	const { headers } = wire.requests[0];
 	assert.equal(headers.get("mcp-param-region"), "us-east");
 	assert.equal(headers.get("mcp-param-limit"), "42");

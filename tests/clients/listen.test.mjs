@@ -15,7 +15,8 @@ async function hearing(server, filter, options) {
 	const heard = [];
 
 	for (const list of LISTS)
-		it.client.setNotificationHandler(`notifications/${list}/list_changed`,
+		it.client.setNotificationHandler(
+			`notifications/${list}/list_changed`,
 			() => heard.push(list));
 	it.client.setNotificationHandler("notifications/resources/updated",
 		({ params }) => heard.push(params.uri));
@@ -87,7 +88,8 @@ test("a client that is told lists anew", async () => {
 	const listed = [];
 	const { client } = await connect(here, { listChanged: { tools: {
 		debounceMs: 0,
-		onChanged: (error, tools) => listed.push(error ?? tools.length) } } });
+		onChanged: (error, tools) =>
+			listed.push(error ?? tools.length) } } });
 
 	assert.deepEqual(client.autoOpenedSubscription.honoredFilter,
 		{ toolsListChanged: true });

@@ -1,9 +1,8 @@
 // Lists, what the client keeps of them, and results that it checks itself.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, textOf } from "./lib/client.mjs";
+import { connect, protocolError, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { ProtocolError } from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const server = await scratch.fixture();
@@ -52,8 +51,7 @@ test("the client itself would see content that does not fit", async () => {
 		properties: { temperature: { type: "string" } } } };
 
 	await assert.rejects(client.callTool({ name: "forecast" },
-		{ toolDefinition: stricter }), (error) =>
-		error instanceof ProtocolError && error.code === -32602);
+		{ toolDefinition: stricter }), protocolError(-32602));
 });
 
 test("the server sends no structured content that does not fit", async () => {
@@ -61,5 +59,5 @@ test("the server sends no structured content that does not fit", async () => {
 
 	await client.listTools();
 	await assert.rejects(client.callTool({ name: "breaks_its_schema" }),
-		(error) => error instanceof ProtocolError && error.code === -32603);
+		protocolError(-32603));
 });

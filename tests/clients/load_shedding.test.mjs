@@ -37,7 +37,8 @@ test("by hand", async () => {
 	const { client } = await connect(both);
 	const schema = withInputRequired(fromJsonSchema({ type: "object" }));
 	const send = (more) => client.request({ method: "tools/call",
-		params: { ...call, ...more } }, schema, { allowInputRequired: true });
+		params: { ...call, ...more } }, schema,
+	{ allowInputRequired: true });
 	const shed = await send();
 
 	assert.ok(isInputRequiredResult(shed));

@@ -3,9 +3,9 @@
 // servers' clock is moved while a request waits, and not otherwise.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect, textOf } from "./lib/client.mjs";
+import { connect, fills, sdkError, textOf } from "./lib/client.mjs";
 import { Clock, Scratch } from "./lib/server.mjs";
-import { isInputRequiredResult, SdkError, SdkErrorCode } from "./lib/sdk.mjs";
+import { isInputRequiredResult, SdkErrorCode } from "./lib/sdk.mjs";
 import { until } from "./lib/until.mjs";
 
 const BUDGET_MS = 45_000;
@@ -22,8 +22,8 @@ const endless = await apart.fixture("--wait-for-task=false",
 
 let asleep = 0;
 
-// Whether a request waits for a task that sleeps. "lie down" is its step before,
-// and looked for first: it has run, and runs no longer.
+// Whether a request waits for a task that sleeps. "lie down" is its step
+// before, and looked for first: it has run, and runs no longer.
 const waits = async () => scratch.count("lie down") >= asleep &&
 	await server.metric("bide_tasks_running") === 0 &&
 	await server.metric("bide_waiters") > 0;
@@ -59,16 +59,17 @@ class Nap {
 		return promise;
 	}
 
-	// As a model does it: the call, then wait_for_task for as long as it takes.
+	// As a model does it: the call, then wait_for_task until it is done.
 	async through(name) {
-		let result = await this.#passTime(this.client.callTool({ name,
-			arguments: { ms: this.ms } }));
+		const call = (tool, args) => this.#passTime(
+			this.client.callTool({ name: tool, arguments: args }));
+		let result = await call(name, { ms: this.ms });
+		let handle;
 
-		for (; result.structuredContent?.handle !== undefined; this.calls++) {
+		while ((handle = result.structuredContent?.handle)) {
 			assert.match(textOf(result), /wait_for_task/);
-			result = await this.#passTime(this.client.callTool({
-				name: "wait_for_task",
-				arguments: { handle: result.structuredContent.handle } }));
+			result = await call("wait_for_task", { handle });
+			this.calls++;
 		}
 		return result;
 	}
@@ -89,8 +90,8 @@ test("work of ten minutes is had by wait_for_task", async () => {
 	const nap = new Nap(client, 10 * MINUTE_MS);
 
 	assert.equal(textOf(await nap.through("long_nap")), "rested");
-	// Of each call two rounds without a question, and the third is a result:
-	// fourteen waits, by threes.
+	// Of each call two rounds without a question, and the third is a
+	// result: fourteen waits, by threes.
 	assert.equal(nap.moved, 14);
 	assert.equal(nap.calls, 4);
 	assert.equal(wire.requests.length, 14);
@@ -98,8 +99,8 @@ test("work of ten minutes is had by wait_for_task", async () => {
 });
 
 test("wait_for_task asks what the task asks", async () => {
-	const { client, asked } = await connect(server, { headers, answers: {
-		"elicitation/create": () => accept({ name: "Kim" }) } });
+	const { client, asked } = await connect(server, {
+		headers, answers: fills({ name: "Kim" }) });
 	const nap = new Nap(client, 4 * MINUTE_MS);
 
 	assert.equal(textOf(await nap.through("nap_then_ask")), "Hello, Kim!");
@@ -114,13 +115,14 @@ test("without wait_for_task it gives up after ten rounds", async () => {
 
 	await assert.rejects(client.callTool(params), (error) => {
 		last = error.data.lastResult;
-		return error instanceof SdkError && error.data.rounds === 10 &&
-			error.code === SdkErrorCode.InputRequiredRoundsExceeded;
+		return error.data.rounds === 10 && sdkError(
+			SdkErrorCode.InputRequiredRoundsExceeded)(error);
 	});
 	assert.equal(wire.requests.length, 11);
 	// The error has the state: a host can go on from there.
 	const again = await client.callTool({ ...params,
-		requestState: last.requestState }, { allowInputRequired: true });
+		requestState: last.requestState },
+	{ allowInputRequired: true });
 	assert.ok(isInputRequiredResult(again));
 });
 
@@ -129,7 +131,7 @@ test("a state-only round without the driver's patience", async () => {
 		{ inputRequired: { maxRounds: 1 } });
 
 	await assert.rejects(client.callTool({ name: "busy",
-		arguments: { ms: 60_000 } }), (error) =>
-		error.code === SdkErrorCode.InputRequiredRoundsExceeded);
+		arguments: { ms: 60_000 } }),
+	sdkError(SdkErrorCode.InputRequiredRoundsExceeded));
 	assert.equal(wire.requests.length, 2);
 });

@@ -1,9 +1,9 @@
 // Progress and log lines of a call, on its own stream.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect, textOf } from "./lib/client.mjs";
+import { connect, fills, sdkError, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { SdkError, SdkErrorCode } from "./lib/sdk.mjs";
+import { SdkErrorCode } from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const server = await scratch.fixture("--wait-budget", "60000");
@@ -60,7 +60,8 @@ test("none is told to a client that did not ask", async () => {
 test("over rounds, the driver's own count among it", async () => {
 	const { seen, result, wire } = await call(hurried, "counter",
 		{ to: 60, ms: 25 });
-	const rounds = seen.filter((one) => one.message?.startsWith("Fulfilling"));
+	const rounds = seen.filter(
+		(one) => one.message?.startsWith("Fulfilling"));
 	const work = seen.filter((one) => one.total === 60);
 	const tokens = wire.requests.map((one) => one.body.params._meta
 		.progressToken);
@@ -95,14 +96,13 @@ test("logging/setLevel is not sent at this revision", async () => {
 	const { client, wire } = await connect(server);
 
 	await assert.rejects(client.setLoggingLevel("info"),
-		(error) => error instanceof SdkError && error.code ===
-			SdkErrorCode.MethodNotSupportedByProtocolVersion);
+		sdkError(SdkErrorCode.MethodNotSupportedByProtocolVersion));
 	assert.equal(wire.requests.length, 0);
 });
 
 test("progress goes on after a question", async () => {
-	const { seen } = await call(server, "publisher", { ms: 20 }, { answers: {
-		"elicitation/create": () => accept({ name: "Kim" }) } });
+	const { seen } = await call(server, "publisher", { ms: 20 },
+		{ answers: fills({ name: "Kim" }) });
 
 	assert.deepEqual(seen.map((one) => one.message),
 		["Fulfilling input required by 'tools/call' (round 1)"]);

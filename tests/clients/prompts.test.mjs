@@ -1,10 +1,9 @@
 // Prompts, those that ask among them, and what completes their arguments.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect } from "./lib/client.mjs";
+import { connect, fills, protocolError } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { MissingRequiredClientCapabilityError, ProtocolError,
-} from "./lib/sdk.mjs";
+import { MissingRequiredClientCapabilityError } from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const both = [await scratch.fixture(), await scratch.fixture()];
@@ -35,16 +34,16 @@ test("messages, of either role and every content", async () => {
 	"Prompt with arguments: arg1='a', arg2='b'");
 	assert.deepEqual(talk.messages.map((one) => one.role),
 		["user", "assistant"]);
-	assert.equal((await get("test_prompt_with_image")).messages[0].content.type,
-		"image");
-	assert.equal((await get("test_prompt_with_embedded_resource",
-		{ resourceUri: "test://x" })).messages[0].content.resource.uri,
-	"test://x");
+	const [image] = (await get("test_prompt_with_image")).messages;
+	assert.equal(image.content.type, "image");
+	const [embedded] = (await get("test_prompt_with_embedded_resource",
+		{ resourceUri: "test://x" })).messages;
+	assert.equal(embedded.content.resource.uri, "test://x");
 });
 
 test("a prompt asks, and the driver answers", async () => {
-	const { client, wire, asked } = await connect(both, { answers: {
-		"elicitation/create": () => accept({ context: "a test" }) } });
+	const { client, wire, asked } = await connect(both, {
+		answers: fills({ context: "a test" }) });
 	const result = await client.getPrompt({ name: ASKS });
 
 	assert.equal(said(result), "Use the following context: a test");
@@ -63,7 +62,8 @@ test("a prompt asks, by hand", async () => {
 	assert.deepEqual(Object.keys(asked.inputRequests), ["user_context"]);
 	const result = await client.getPrompt({ name: ASKS,
 		requestState: asked.requestState,
-		inputResponses: { user_context: { action: "decline" } } }, hand);
+		inputResponses: { user_context: { action: "decline" } } },
+	hand);
 	assert.equal(said(result), "Without context: declined");
 });
 
@@ -90,12 +90,12 @@ test("a client without forms is refused", async () => {
 		error.requiredCapabilities.elicitation.form !== undefined);
 });
 
-test("an unknown prompt, and an argument that is not there: -32602", async () => {
+test("an unknown prompt, and an argument that lacks: -32602", async () => {
 	const { client } = await connect(both);
 
 	for (const name of ["no_such_prompt", "test_prompt_with_arguments"])
 		await assert.rejects(client.getPrompt({ name, arguments: {} }),
-			(error) => error instanceof ProtocolError && error.code === -32602);
+			protocolError(-32602));
 });
 
 const complete = (client, value, more) => client.complete({
@@ -134,5 +134,5 @@ test("a completion for nothing: -32602", async () => {
 
 	await assert.rejects(complete(client, "x", {
 		ref: { type: "ref/prompt", name: "no_such_prompt" } }),
-	(error) => error instanceof ProtocolError && error.code === -32602);
+	protocolError(-32602));
 });

@@ -1,9 +1,9 @@
 // Resources and templates: paging, those that ask, and what the client keeps.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect } from "./lib/client.mjs";
+import { accept, connect, fills, protocolError } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { ProtocolError, ResourceNotFoundError } from "./lib/sdk.mjs";
+import { ResourceNotFoundError } from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const both = [await scratch.fixture(), await scratch.fixture()];
@@ -28,8 +28,8 @@ test("a list is read to its end, page by page", async () => {
 	assert.equal(nextCursor, undefined);
 	assert.ok(wire.requests.length > 2);
 	assert.equal(new Set(uris).size, uris.length);
-	assert.equal(uris.filter((one) => /^test:\/\/papers\/\d+$/.test(one)).length,
-		PAPERS);
+	assert.equal(uris.filter(
+		(one) => /^test:\/\/papers\/\d+$/.test(one)).length, PAPERS);
 	// All pages say the same of who may keep them.
 	assert.equal(new Set(wire.requests.map(
 		(one) => one.reply.result.cacheScope)).size, 1);
@@ -37,12 +37,13 @@ test("a list is read to its end, page by page", async () => {
 
 test("a page at a time, and a cursor that is not ours", async () => {
 	const { client } = await connect(both);
-	const { nextCursor } = (await client.request({ method: "resources/list" }));
+	const { nextCursor } = await client.request(
+		{ method: "resources/list" });
 	const second = await client.listResources({ cursor: nextCursor });
 
 	assert.ok(second.resources.length > 0);
 	await assert.rejects(client.listResources({ cursor: "not ours" }),
-		(error) => error instanceof ProtocolError && error.code === -32602);
+		protocolError(-32602));
 });
 
 test("templates are listed", async () => {
@@ -62,7 +63,8 @@ test("text, bytes, a template's, and several contents", async () => {
 
 	assert.equal(textOf(await read("test://static-text")),
 		"This is the content of the static text resource.");
-	assert.match(textOf(await read("test://template/123/data")), /"id":"123"/);
+	assert.match(textOf(await read("test://template/123/data")),
+		/"id":"123"/);
 	assert.equal((await read("test://static-binary")).contents[0].mimeType,
 		"image/png");
 	assert.deepEqual(contents.map((one) => one.uri),
@@ -70,8 +72,8 @@ test("text, bytes, a template's, and several contents", async () => {
 });
 
 test("a resource asks, and the driver answers", async () => {
-	const { client, wire } = await connect(both, { answers: {
-		"elicitation/create": () => accept({ why: "to know" }) } });
+	const { client, wire } = await connect(both, {
+		answers: fills({ why: "to know" }) });
 	const read = () => client.readResource({ uri: "test://asks" });
 
 	assert.equal(textOf(await read()), "read because: to know");
@@ -101,15 +103,15 @@ test("what is not there is the client's own error", async () => {
 
 	for (const uri of ["test://nothing", "test://papers/251"])
 		await assert.rejects(client.readResource({ uri }), (error) =>
-			error instanceof ResourceNotFoundError && error.code === -32602 &&
-			error.uri === uri);
+			error instanceof ResourceNotFoundError &&
+			error.code === -32602 && error.uri === uri);
 });
 
 test("what cannot be read: -32603", async () => {
 	const { client } = await connect(both);
 
 	await assert.rejects(client.readResource({ uri: "test://fails" }),
-		(error) => error instanceof ProtocolError && error.code === -32603);
+		protocolError(-32603));
 });
 
 test("what was read is kept for as long as it says", async (t) => {

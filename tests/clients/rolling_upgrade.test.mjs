@@ -26,8 +26,8 @@ async function link(order) {
 test("begun with the old version, ended with the new", async () => {
 	const { text, rounds, services } = await link([old, now, now]);
 
-	assert.equal(text, "Linked GitHub (GitHub) and Microsoft (Microsoft), " +
-		"by version 2 of the tool.");
+	assert.equal(text, "Linked GitHub (GitHub) and " +
+		"Microsoft (Microsoft), by version 2 of the tool.");
 	assert.equal(rounds, 3);
 	assert.deepEqual(services, ["GitHub", "Google", "Microsoft"]);
 });

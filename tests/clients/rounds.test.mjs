@@ -2,14 +2,12 @@
 // client registered, and goes round until the result is there.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect, says, textOf } from "./lib/client.mjs";
+import { accept, connect, fills, says, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 import { SdkError, SdkErrorCode } from "./lib/sdk.mjs";
 
 const scratch = new Scratch();
 const server = await scratch.fixture();
-
-const form = (content) => ({ "elicitation/create": () => accept(content) });
 
 async function call(name, answers, args) {
 	const it = await connect(server, { answers });
@@ -19,7 +17,8 @@ async function call(name, answers, args) {
 
 test("a form is filled in, in two rounds", async () => {
 	const { result, rounds, asked } = await call(
-		"test_input_required_result_elicitation", form({ name: "Kim" }));
+		"test_input_required_result_elicitation",
+		fills({ name: "Kim" }));
 
 	assert.equal(textOf(result), "Hello, Kim!");
 	assert.equal(rounds.length, 2);
@@ -29,7 +28,7 @@ test("a form is filled in, in two rounds", async () => {
 
 test("a round repeats the params, under a new id", async () => {
 	const { rounds } = await call("confirm_delete",
-		form({ confirm: true }), { filename: "a" });
+		fills({ confirm: true }), { filename: "a" });
 	const [first, second] = rounds.map((one) => one.body);
 
 	assert.notEqual(first.id, second.id);
@@ -91,7 +90,7 @@ test("the roots are asked for", async () => {
 test("three questions are answered in one round", async () => {
 	const { result, rounds, asked } = await call(
 		"test_input_required_result_multiple_inputs", {
-			...form({ name: "Kim" }),
+			...fills({ name: "Kim" }),
 			"sampling/createMessage": () => says("Hello."),
 			"roots/list": () => ({ roots: [] }),
 		});
@@ -105,7 +104,8 @@ test("a question may follow from an answer", async () => {
 	const { result, rounds } = await call(
 		"test_input_required_result_multi_round", {
 			"elicitation/create": ({ message }) => accept(
-				message === "Name?" ? { name: "Kim" } : { color: "red" }),
+				message === "Name?" ? { name: "Kim" }
+					: { color: "red" }),
 		});
 
 	assert.equal(textOf(result), "done");
@@ -116,11 +116,13 @@ test("a question may follow from an answer", async () => {
 });
 
 test("an answer that does not fit is asked again", async () => {
-	for (const name of ["test_input_required_result_elicitation", "approve"]) {
+	for (const name of ["test_input_required_result_elicitation",
+		"approve"]) {
 		let times = 0;
 		const { rounds } = await call(name, {
 			"elicitation/create": () => accept(
-				times++ === 0 ? { name: 7, ok: 7 } : { name: "Kim", ok: true }),
+				times++ === 0 ? { name: 7, ok: 7 }
+					: { name: "Kim", ok: true }),
 		});
 
 		assert.equal(rounds.length, 3);
@@ -130,7 +132,7 @@ test("an answer that does not fit is asked again", async () => {
 
 test("a persistent tool asks through a handle", async () => {
 	const before = scratch.count("after");
-	const { result, rounds } = await call("approve", form({ ok: true }));
+	const { result, rounds } = await call("approve", fills({ ok: true }));
 
 	assert.equal(textOf(result), "approved: yes");
 	assert.equal(rounds.length, 2);
@@ -158,7 +160,9 @@ test("a round without a question comes back after 250 ms", async () => {
 
 test("a handler that throws ends the call, and nothing goes out", async () => {
 	const it = await connect(server, { answers: {
-		"elicitation/create": () => { throw new Error("closed the window"); },
+		"elicitation/create": () => {
+			throw new Error("closed the window");
+		},
 	} });
 	const call = it.client.callTool({ name: "approve" });
 

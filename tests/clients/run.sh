@@ -19,7 +19,8 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/bide-clients.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' INT TERM
 BIDE_WIRE_LOG=$dir/wire
-export BIDE_BUILD BIDE_CLIENTS BIDE_WIRE_LOG
+TMPDIR=$dir
+export BIDE_BUILD BIDE_CLIENTS BIDE_WIRE_LOG TMPDIR
 "$BIDE_CLIENTS/node_modules/.bin/node" --test \
 	--test-concurrency=4 --test-timeout=120000 \
 	--test-reporter="$here/report.mjs" "$@" || rc=1

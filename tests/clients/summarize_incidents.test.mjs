@@ -60,7 +60,9 @@ test("a client without a model gets the incidents", async () => {
 test("a person who declines is not reported", async () => {
 	const before = recorded();
 	const { client, wire } = await connect(both, { answers: {
-		"sampling/createMessage": () => { throw new Error("declined"); } } });
+		"sampling/createMessage": () => {
+			throw new Error("declined");
+		} } });
 
 	await assert.rejects(client.callTool(call), /declined/);
 	assert.equal(wire.requests.length, 1);

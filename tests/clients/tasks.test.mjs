@@ -3,10 +3,11 @@
 // requests with a schema of one's own, and subscriptions/listen.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accept, connect, EVERYTHING, TASKS, textOf } from "./lib/client.mjs";
+import { accept, connect, EVERYTHING, protocolError, TASKS, textOf,
+} from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
-import { fromJsonSchema, MissingRequiredClientCapabilityError, ProtocolError,
-	SdkError, SdkErrorCode } from "./lib/sdk.mjs";
+import { fromJsonSchema, MissingRequiredClientCapabilityError, SdkError,
+	SdkErrorCode } from "./lib/sdk.mjs";
 import { until } from "./lib/until.mjs";
 
 const scratch = new Scratch();
@@ -37,9 +38,10 @@ async function begin({ client, wire }, name, args) {
 	return wire.of("tools/call").at(-1).reply.result.taskId;
 }
 
+const ENDS = ["completed", "failed", "cancelled"];
 const ended = (it, taskId) => until(async () => {
 	const task = await it.get({ taskId });
-	return ["completed", "failed", "cancelled"].includes(task.status) && task;
+	return ENDS.includes(task.status) && task;
 });
 
 test("a tool that answers at once is no task", async () => {
@@ -56,7 +58,8 @@ test("a task is asked for until it ends", async () => {
 
 	assert.equal(task.status, "completed");
 	assert.equal(textOf(task.result), "computed it");
-	assert.equal(it.wire.of("tasks/get")[0].headers.get("mcp-name"), taskId);
+	assert.equal(it.wire.of("tasks/get")[0].headers.get("mcp-name"),
+		taskId);
 });
 
 test("a question is answered by tasks/update", async () => {
@@ -98,9 +101,10 @@ test("an unknown task: -32602", async () => {
 	const it = await tasksClient();
 
 	for (const ask of [it.get, it.update, it.cancel])
-		await assert.rejects(ask({ taskId: "t-nothing", inputResponses: {} }),
-			(error) => error instanceof ProtocolError &&
-				error.code === -32602 && /Task not found/.test(error.message));
+		await assert.rejects(
+			ask({ taskId: "t-nothing", inputResponses: {} }),
+			(error) => protocolError(-32602)(error) &&
+				error.message === "Task not found");
 });
 
 test("a listener hears of its task, whichever instance runs it", async () => {
@@ -129,9 +133,9 @@ test("a listener hears of its task, whichever instance runs it", async () => {
 test("a listener without the extension: -32021", async () => {
 	const { client } = await connect(server);
 
-	await assert.rejects(client.listen({ taskIds: ["t"] }),
-		(error) => error instanceof MissingRequiredClientCapabilityError &&
-			error.requiredCapabilities.extensions[TASKS] !== undefined);
+	await assert.rejects(client.listen({ taskIds: ["t"] }), (error) =>
+		error instanceof MissingRequiredClientCapabilityError &&
+		error.requiredCapabilities.extensions[TASKS] !== undefined);
 });
 
 test("tasks/get without the extension: -32021", async () => {
@@ -139,8 +143,7 @@ test("tasks/get without the extension: -32021", async () => {
 	const ask = client.request({ method: "tasks/get",
 		params: { taskId: "t" } }, TASK);
 
-	await assert.rejects(ask,
-		(error) => error instanceof MissingRequiredClientCapabilityError);
+	await assert.rejects(ask, MissingRequiredClientCapabilityError);
 });
 
 test("the server's end of a subscription is a graceful one", async () => {

@@ -12,7 +12,8 @@ const hurried = [await apart.fixture("--wait-budget", "300"),
 
 async function call(name, answers, args, options, servers = both) {
 	const it = await connect(servers, { answers });
-	const result = await it.client.callTool({ name, arguments: args }, options);
+	const result = await it.client.callTool({ name, arguments: args },
+		options);
 
 	return { ...it, result };
 }
@@ -51,7 +52,8 @@ test("three rounds", async () => {
 	const { result, wire } = await call(
 		"test_input_required_result_multi_round", {
 			"elicitation/create": ({ message }) => accept(
-				message === "Name?" ? { name: "Kim" } : { color: "red" }),
+				message === "Name?" ? { name: "Kim" }
+					: { color: "red" }),
 		});
 
 	assert.equal(textOf(result), "done");
@@ -78,8 +80,8 @@ test("a question of a task", async () => {
 });
 
 test("rounds without a question, to wait_for_task, at the other", async () => {
-	const { client, wire, result } = await call("long_nap", {}, { ms: 8000 },
-		{}, hurried);
+	const { client, wire, result } = await call("long_nap", {},
+		{ ms: 8000 }, {}, hurried);
 	let last = result;
 
 	took(wire, 3);

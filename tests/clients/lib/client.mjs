@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { appendFileSync } from "node:fs";
 import { after } from "node:test";
-import { Client, StreamableHTTPClientTransport } from "./sdk.mjs";
+import { Client, ProtocolError, SdkError, StreamableHTTPClientTransport,
+} from "./sdk.mjs";
 
 export const REVISION = "2026-07-28";
 export const TASKS = "io.modelcontextprotocol/tasks";
@@ -16,6 +17,10 @@ export const EVERYTHING = {
 };
 
 export const accept = (content) => ({ action: "accept", content });
+// What answers every form with @content.
+export const fills = (content) => ({
+	"elicitation/create": () => accept(content),
+});
 export const says = (text) => ({ role: "assistant", model: "test",
 	stopReason: "endTurn", content: { type: "text", text } });
 
@@ -48,30 +53,31 @@ class Wire {
 		one.status = response.status;
 		one.type = response.headers.get("content-type");
 		if (one.type === "text/event-stream")
-			return new Response(this.#watch(one, response.body), response);
+			return new Response(response.body.pipeThrough(
+				this.#watch(one)), response);
 		if (one.type !== "application/json")
 			return response;
 		one.reply = await response.json();
 		log(one.body.method, one.status, one.reply);
-		return new Response(JSON.stringify(this.rewrite(one.reply, one.body)),
-			response);
+		return new Response(JSON.stringify(
+			this.rewrite(one.reply, one.body)), response);
 	};
 
-	// The same stream; each event of ours is one line of data.
-	#watch(one, body) {
+	// Lets a stream through; each event of ours is one line of data.
+	#watch({ body, status }) {
 		const decoder = new TextDecoder();
 		let text = "";
 
-		return body.pipeThrough(new TransformStream({ transform(chunk, out) {
+		return new TransformStream({ transform(chunk, out) {
 			out.enqueue(chunk);
 			text += decoder.decode(chunk, { stream: true });
 			const lines = text.split("\n");
 			text = lines.pop();
 			for (const line of lines)
 				if (line.startsWith("data:"))
-					log(one.body.method, one.status,
+					log(body.method, status,
 						JSON.parse(line.slice(5)));
-		} }));
+		} });
 	}
 
 	// Begins anew, with the first of its urls.
@@ -82,7 +88,8 @@ class Wire {
 
 	// The requests of one method.
 	of(method) {
-		return this.requests.filter((one) => one.body.method === method);
+		return this.requests.filter(
+			(one) => one.body.method === method);
 	}
 }
 
@@ -116,5 +123,11 @@ export async function connect(servers, how = {}) {
 	after(() => client.close());
 	return { client, wire, asked };
 }
+
+// Whether it is the client's own error, with a code of the server's or its own.
+export const protocolError = (code) => (error) =>
+	error instanceof ProtocolError && error.code === code;
+export const sdkError = (code) => (error) =>
+	error instanceof SdkError && error.code === code;
 
 export const textOf = (result) => result.content[0].text;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync,
-	writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync,
+	rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
@@ -31,7 +31,8 @@ export class Scratch {
 		if (!existsSync(this.effectsFile))
 			return [];
 		return readFileSync(this.effectsFile, "utf8").trimEnd()
-			.split("\n").map((line) => line.replace(/^\S+ \S+ \S+ /, ""));
+			.split("\n")
+			.map((line) => line.replace(/^\S+ \S+ \S+ /, ""));
 	}
 
 	count(effect) {
@@ -59,8 +60,9 @@ export class Scratch {
 	}
 
 	async start(program, args = [], env = {}) {
+		const log = join(this.dir, `log-${this.servers.length}`);
 		const server = new Server(program, ["serve", "--listen",
-			"127.0.0.1:0", "--db", this.db, ...args], env);
+			"127.0.0.1:0", "--db", this.db, ...args], env, log);
 		this.servers.push(server);
 		await server.listens();
 		return server;
@@ -68,41 +70,50 @@ export class Scratch {
 
 	async end() {
 		await Promise.all(this.servers.map((server) => server.stop()));
-		if (!process.env.BIDE_KEEP)
-			rmSync(this.dir, { recursive: true });
 		for (const { end, log } of this.servers)
 			assert.ok(end === 0 || end === "SIGKILL",
-				`an instance ended with ${end}:\n${log.slice(-4000)}`);
+				`an instance ended with ${end}:\n` +
+				log.slice(-4000));
+		rmSync(this.dir, { recursive: true });
 	}
 }
 
 class Server {
-	log = "";
+	constructor(program, args, env, log) {
+		const to = openSync(log, "w");
 
-	constructor(program, args, env) {
-		this.child = spawn(program, args, { env: { ...process.env, ...env },
-			stdio: ["ignore", "ignore", "pipe"] });
+		this.logFile = log;
+		this.child = spawn(program, args, {
+			env: { ...process.env, ...env },
+			stdio: ["ignore", "ignore", to] });
+		closeSync(to);
 		this.exit = once(this.child, "exit").then(
 			([code, signal]) => (this.end ??= code ?? signal));
 		process.on("exit", () => this.child.kill("SIGKILL"));
-		this.child.stderr.setEncoding("utf8");
-		this.child.stderr.on("data", (text) => (this.log += text));
+	}
+
+	// A file and no pipe: what was said before a reply is there after it.
+	get log() {
+		return readFileSync(this.logFile, "utf8");
 	}
 
 	async listens() {
 		const found = () => this.log.match(
 			/"serve\.ready".*?"url": ?"([^"]*)"/);
-		await until(() => found() || this.child.exitCode !== null, START_MS);
+		await until(() => found() || this.child.exitCode !== null,
+			START_MS);
 		assert.ok(found(), `it does not serve:\n${this.log}`);
 		this.url = new URL(found()[1]);
 	}
 
 	async metric(name) {
-		// A connection that is kept would be found idle when a clock moves.
+		// One that is kept would be found idle when a clock moves.
 		const page = await fetch(new URL("/metrics", this.url),
 			{ headers: { connection: "close" } });
 		const text = await page.text();
-		return Number(text.match(new RegExp(`^${name} (\\S+)$`, "m"))?.[1]);
+		const line = new RegExp(`^${name} (\\S+)$`, "m");
+
+		return Number(text.match(line)?.[1]);
 	}
 
 	// Until the metric is what @test wants.

@@ -8,7 +8,8 @@ export async function until(test, ms = 60_000) {
 		const found = await test();
 		if (found)
 			return found;
-		assert.ok(Date.now() < end, `did not happen in ${ms} ms: ${test}`);
+		assert.ok(Date.now() < end,
+			`did not happen in ${ms} ms: ${test}`);
 		await sleep(10);
 	}
 }
