@@ -292,27 +292,40 @@ static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 
 static void test_cancelled_notification__leaves_the_task_alone(void **unused)
 {
+	json_t *maker = json_integer(4711);
 	struct ask a = as(one, "alice");
 	char id[64];
+	char which[96];
 	char body[256];
 	struct reply *r;
 
 	(void)unused;
+	a.id = maker;
 	create(&a, "confirm_delete", json_pack("{s:s}", "filename", "f"), id);
+	a.id = NULL;
 	reply_free(await(&a, id, "input_required"));
-	(void)snprintf(body, sizeof(body),
-		       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-		       "cancelled\",\"params\":{\"requestId\":\"%s\"}}",
-		       id);
-	a.body = body;
-	r = rpc(&a, "notifications/cancelled", NULL, NULL);
-	assert_int_equal(r->status, 202);
-	assert_true(r->raw == NULL || r->raw[0] == '\0');
-	reply_free(r);
+	/* its own id, and that of the request that made it */
+	for (size_t i = 0; i < 2; i++) {
+		if (i == 0)
+			(void)snprintf(which, sizeof(which), "\"%s\"", id);
+		else
+			(void)snprintf(which, sizeof(which), "4711");
+		(void)snprintf(body, sizeof(body),
+			       "{\"jsonrpc\":\"2.0\",\"method\":"
+			       "\"notifications/cancelled\",\"params\":{"
+			       "\"requestId\":%s}}",
+			       which);
+		a.body = body;
+		r = rpc(&a, "notifications/cancelled", NULL, NULL);
+		assert_int_equal(r->status, 202);
+		assert_true(r->raw == NULL || r->raw[0] == '\0');
+		reply_free(r);
+	}
 	a.body = NULL;
 	r = task_do(&a, "tasks/get", id, NULL);
 	assert_string_equal(task_status(r), "input_required");
 	reply_free(r);
+	json_decref(maker);
 }
 
 /* S50; F24: another caller's task is like one that does not exist. */
