@@ -170,7 +170,10 @@ static void answer_questions(struct wait *w, const struct store_task *t)
 		(void)buf_addstr(&b, in->request);
 	}
 	(void)buf_addc(&b, '}');
-	send_round(w, b.failed ? "{}" : b.data, b.failed ? 2 : b.len, 0);
+	/* Not from 0 again: one official client counts every round that asked
+	 * nothing, in a row or not. */
+	send_round(w, b.failed ? "{}" : b.data, b.failed ? 2 : b.len,
+		   w->rounds);
 	buf_fini(&b);
 }
 
@@ -243,9 +246,6 @@ static void budget_over(struct pending *p)
 
 		/* Nobody reads it; what counts is that nothing is delivered. */
 		wait_answer(w, &o);
-	} else if (atomic_load(&d->draining)) {
-		/* Not the task's fault: the round is not counted. */
-		send_round(w, "{}", 2, w->rounds);
 	} else if (d->opt.wait_for_task && w->rounds >= d->opt.state_rounds) {
 		detach(w);
 	} else {

@@ -15,7 +15,7 @@ struct wait {
 	char chain[24];
 	int64_t task;
 	int64_t budget_ms;
-	int rounds;     /* state-only ones in a row before this */
+	int rounds;     /* state-only ones before this */
 	bool created;   /* by this request: its logs are told from the first */
 	bool tell_task; /* answer with the task itself, at once */
 	bool joined;    /* counted as waiting in the task's row */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The strictest client: it has one connection and keeps it, times a request
- * out after 60 s, gives up at the third round that asks nothing, takes a
+ * out after 60 s, gives up at a call's third round that asks nothing, takes a
  * result without inputRequests for the final one, and never answers a key
  * twice (docs/design.md, section 2; docs/conformance.md: F26, F30). Its time is
  * the servers', which the test moves; what it does with its connection is in
@@ -28,7 +28,7 @@
 #define SECOND_MS   1000
 #define MINUTE_MS   60000
 #define TIMEOUT_MS  60000 /* of one of its requests */
-#define STATE_ONLY  3     /* at so many in a row it gives up */
+#define STATE_ONLY  3     /* at so many of a call it gives up */
 #define ROUNDS      10    /* and at so many of any kind */
 #define HARNESS_MS  60000 /* nothing takes as long as this */
 #define GRACE_MS    120000
@@ -69,7 +69,7 @@ struct strict {
 	struct raw conn;
 	const char *gave_up; /* why; NULL: it did not */
 	json_t *answered;    /* the keys that it has answered */
-	int state_only;      /* rounds in a row that asked nothing */
+	int state_only;      /* rounds of this call that asked nothing */
 	int rounds;          /* of this call */
 };
 
@@ -186,8 +186,7 @@ static struct reply *go_on(struct strict *s, const char *name, json_t *args,
 
 		if (requests == NULL)
 			return r;
-		s->state_only =
-			json_object_size(requests) > 0 ? 0 : s->state_only + 1;
+		s->state_only += json_object_size(requests) == 0;
 		if (s->state_only == STATE_ONLY)
 			return give_up(s, r, "a third round asked nothing");
 		if (++s->rounds > ROUNDS)
@@ -271,26 +270,36 @@ static void test_ten_minutes__are_had_by_wait_for_task(void **unused)
 }
 
 /* The question comes while it waits by its handle; an answer that does not fit
- * is asked for again under another key. */
-static void test_question__comes_to_who_waits_for_a_task(void **unused)
+ * is asked for again under another key. Wherever among the rounds that ask
+ * nothing it comes, they are never too many. */
+static void question_after(json_int_t ms)
 {
 	struct server *v = start(NULL, NULL);
 	struct strict s = strict_client(v);
-	json_t *args = json_pack("{s:i}", "ms", 4 * MINUTE_MS);
+	json_t *args = json_pack("{s:I}", "ms", ms);
+	size_t asked_before = effects("asked");
+	size_t approved_before = effects("approved");
 	int calls = 0;
 	struct reply *r = see_it_through(&s, "long_approval", args, &calls);
 
-	(void)unused;
 	assert_string_equal(result_text(r), "approved");
 	assert_true(calls > 0);
 	assert_int_equal(json_object_size(s.answered), 2);
 	assert_non_null(json_object_get(s.answered, "approval~2"));
-	assert_int_equal(effects(" asked"), 1);
-	assert_int_equal(effects(" approved"), 1);
+	assert_int_equal(effects("asked"), asked_before + 1);
+	assert_int_equal(effects("approved"), approved_before + 1);
 	reply_free(r);
 	json_decref(args);
 	strict_end(&s);
 	server_free(v);
+}
+
+static void test_question__comes_to_who_waits_for_a_task(void **unused)
+{
+	(void)unused;
+	for (json_int_t ms = 100 * SECOND_MS; ms < 300 * SECOND_MS;
+	     ms += 50 * SECOND_MS)
+		question_after(ms);
 }
 
 /* And it is as strict as that: where no tool waits for tasks, it gives up. */
@@ -375,6 +384,45 @@ static void test_restart__is_a_round_like_any(void **unused)
 	server_free(two);
 }
 
+/* A round of a restart counts as any: where it would be the third, the call
+ * detaches. */
+static void test_restart__is_no_third_round(void **unused)
+{
+	struct server *one = start(NULL, NULL);
+	struct server *two = start(NULL, NULL);
+	struct strict s = strict_client(one);
+	json_t *args = json_pack("{s:i}", "ms", 4 * MINUTE_MS);
+	struct reply *r = one_round(&s, "long_nap", args, NULL, NULL);
+	struct reply *second =
+		one_round(&s, "long_nap", args, r, json_object());
+	json_t *handle;
+	int calls = 0;
+
+	(void)unused;
+	assert_string_equal(result_type(second), "input_required");
+	strict_send(&s, "tools/call", "long_nap",
+		    json_pack("{s:s,s:O,s:s}", "name", "long_nap", "arguments",
+			      args, "requestState", state_of(second)));
+	reply_free(r);
+	reply_free(second);
+	assert_true(waits(&s));
+	server_kill(one, SIGTERM);
+	r = raw_reply(&s.conn, "tools/call");
+	assert_non_null(r);
+	handle = handle_in(r);
+	assert_int_equal(json_object_size(handle), 1);
+	reply_free(r);
+	s.at = two;
+	r = see_it_through(&s, "wait_for_task", handle, &calls);
+	assert_string_equal(result_text(r), "rested");
+	reply_free(r);
+	json_decref(handle);
+	json_decref(args);
+	strict_end(&s);
+	server_free(one);
+	server_free(two);
+}
+
 /* ---- the tasks extension ---- */
 static struct reply *task_round(struct strict *s, const char *method,
 				const char *task, json_t *answers)
@@ -439,6 +487,7 @@ int main(void)
 		STRICT(test_rounds__without_end_are_given_up),
 		STRICT(test_timeout__is_followed_by_the_same_request),
 		STRICT(test_restart__is_a_round_like_any),
+		STRICT(test_restart__is_no_third_round),
 		STRICT(test_tasks__no_key_is_asked_twice),
 	};
 
