@@ -64,6 +64,13 @@ if(TARGET bide AND NOT BIDE_SANITIZE)
     SKIP_RETURN_CODE 77)
 endif()
 
+if(TARGET bide_fixture)
+  add_test(NAME check.fleet
+    COMMAND sh ${CMAKE_SOURCE_DIR}/tests/fleet.sh ${CMAKE_BINARY_DIR})
+  set_tests_properties(check.fleet PROPERTIES LABELS check PROCESSORS 2
+    TIMEOUT 300 SKIP_RETURN_CODE 77)
+endif()
+
 # What the pages tell the reader to type.
 if(TARGET example_demo_server)
   add_test(NAME check.docs COMMAND sh ${CMAKE_SOURCE_DIR}/tests/docs/run.sh

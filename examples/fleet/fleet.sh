@@ -100,7 +100,10 @@ finish() {
 	for n in 1 2 3; do
 		stop $n
 	done
-	[ "$pid_balancer" -eq 0 ] || kill "$pid_balancer" 2>/dev/null || :
+	if [ "$pid_balancer" -gt 0 ]; then
+		kill "$pid_balancer" 2>/dev/null || :
+		reap "$pid_balancer" || :
+	fi
 	exit "$failed"
 }
 
