@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bide_main(): which command, with which options. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,15 @@ static int usage(const struct bide_server *s, FILE *out)
 		"  version          print the version\n\n"
 		"options (each is also BIDE_NAME in the environment, and "
 		"name = value in a --config file):\n",
-		s->name, s->version, bide_version(), s->name);
+		s->name, s->version, bide_version(),
+		program_invocation_short_name);
 	config_help(out);
 	(void)fputs("  --print-config\n"
 		    "      what is in force, and where each value came from\n"
 		    "  --json\n"
 		    "      of the operator's commands: one line of JSON\n"
-		    "  --help, --version\n",
+		    "  --help, --version\n"
+		    "      --help behind a command: what that one takes\n",
 		    out);
 	return out == stderr ? EXIT_USAGE : 0;
 }
@@ -44,7 +47,7 @@ static int usage(const struct bide_server *s, FILE *out)
 static int fail_usage(const struct bide_server *s, const char *what)
 {
 	(void)fprintf(stderr, "%s: %s\nTry: %s --help\n", s->name, what,
-		      s->name);
+		      program_invocation_short_name);
 	return EXIT_USAGE;
 }
 
@@ -86,8 +89,16 @@ static int unknown_command(const struct bide_server *s, const char *command)
 		stderr,
 		"%s: there is no command \"%.60s\": serve, tasks, "
 		"signal, doctor, backup, migrate or version\nTry: %s --help\n",
-		s->name, command, s->name);
+		s->name, command, program_invocation_short_name);
 	return EXIT_USAGE;
+}
+
+/* Of the command in @argv, if it has an own one. */
+static int help(const struct bide_server *s, int argc, char **argv)
+{
+	if (argc > 1 && admin_help(argv[1], argc > 2 ? argv[2] : NULL, stdout))
+		return 0;
+	return usage(s, stdout);
 }
 
 static int run_command(struct bide_server *s, int argc, char **argv)
@@ -109,7 +120,7 @@ static int run_command(struct bide_server *s, int argc, char **argv)
 	if (strcmp(command, "version") == 0)
 		return print_version(s);
 	if (strcmp(command, "help") == 0)
-		return usage(s, stdout);
+		return help(s, argc - 1, argv + 1);
 	if (strcmp(command, "serve") == 0)
 		return fail_usage(s, "serve takes options only");
 	return unknown_command(s, command);
@@ -148,7 +159,7 @@ int bide_main(struct bide_server *server, int argc, char **argv)
 	}
 	if (take_flag(&argc, argv, "--help") || take_flag(&argc, argv, "-h")) {
 		free(aside);
-		return usage(server, stdout);
+		return help(server, argc, argv);
 	}
 	if (take_flag(&argc, argv, "--version")) {
 		free(aside);

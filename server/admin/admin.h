@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "server/base/buf.h"
 #include "server/base/config.h"
 #include "store/store.h"
@@ -17,6 +20,9 @@ int admin_signal(const struct config *c, int argc, char **argv);
 int admin_doctor(const struct config *c, int argc, char **argv);
 int admin_backup(const struct config *c, int argc, char **argv);
 int admin_migrate(const struct config *c, int argc, char **argv);
+/* How @command is used, or its @word alone (NULL, or one that it does not have:
+ * all of them). False: there is no such command here. */
+bool admin_help(const char *command, const char *word, FILE *out);
 /* The store's options as the configuration has them. */
 void admin_store_options(const struct config *c, struct store_options *ret);
 

@@ -29,6 +29,9 @@ int cli_fail(const struct cli *cli, int code, const char *fmt, ...)
 /* One line of JSON on standard output; takes @value. Returns an exit code. */
 int cli_print_json(const struct cli *cli, json_t *value);
 
+/* cli_usage.c: how @command, or its @word alone, is used, on standard error;
+ * returns CLI_USAGE. */
+int cli_usage(const char *command, const char *word);
 /* cli_show.c: one task, whole. */
 int cli_show(const struct cli *cli, struct store *s,
 	     const struct store_task *t);

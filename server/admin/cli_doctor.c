@@ -93,7 +93,7 @@ int admin_doctor(const struct config *c, int argc, char **argv)
 	if (!cli_parse(&cli, c, argc, argv))
 		return CLI_USAGE;
 	if (cli.argc != 1)
-		return cli_fail(&cli, CLI_USAGE, "takes options only");
+		return cli_usage(cli.argv[0], NULL);
 	r.cli = &cli;
 	r.checks = cli.json ? json_array() : NULL;
 	admin_store_options(c, &opt);
@@ -125,8 +125,7 @@ int admin_backup(const struct config *c, int argc, char **argv)
 	if (!cli_parse(&cli, c, argc, argv))
 		return CLI_USAGE;
 	if (cli.argc != 2)
-		return cli_fail(&cli, CLI_USAGE,
-				"takes one word: the file to make");
+		return cli_usage("backup", NULL);
 	admin_store_options(c, &opt);
 	if (store_backup(&opt, cli.argv[1], &err) != BIDE_OK)
 		return cli_fail(&cli, CLI_FAILED, "%s", err.text);
@@ -150,7 +149,7 @@ int admin_migrate(const struct config *c, int argc, char **argv)
 	if (!cli_parse(&cli, c, argc, argv))
 		return CLI_USAGE;
 	if (cli.argc != 1)
-		return cli_fail(&cli, CLI_USAGE, "takes options only");
+		return cli_usage(cli.argv[0], NULL);
 	admin_store_options(c, &opt);
 	opt.create = true;
 	opt.migrate = true;

@@ -143,7 +143,10 @@ static void question_row(struct table *q, const struct store_input *in)
 	table_cell(q, "%s", in->wire_key);
 	table_cell(q, "%s", words_input_state(in->state));
 	table_cell(q, "%s", time + 11);
-	table_cell(q, "%s", in->by != NULL ? in->by : "");
+	table_cell(q, "%s",
+		   in->by != NULL                      ? in->by
+		   : in->state == STORE_INPUT_ANSWERED ? "client"
+						       : "");
 	table_cell(q, "%s", b.data != NULL ? b.data : "");
 	buf_fini(&b);
 }

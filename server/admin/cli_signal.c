@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "signal": tells listeners, on all instances, that something has changed. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/admin/cli.h"
@@ -13,15 +14,6 @@ static const struct {
 	{"prompts", BIDE_CHANGED_PROMPTS},
 	{"resources", BIDE_CHANGED_RESOURCES},
 };
-
-static int usage(void)
-{
-	(void)fputs("usage: signal tools|prompts|resources [--db URL] "
-		    "[--json]\n"
-		    "       signal resource URI [--db URL] [--json]\n",
-		    stderr);
-	return CLI_USAGE;
-}
 
 /* @what, or without it the resource @uri. */
 static bool parse(const struct cli *cli, enum bide_changed *what,
@@ -41,12 +33,26 @@ static bool parse(const struct cli *cli, enum bide_changed *what,
 	return false;
 }
 
-static int say_done(const struct cli *cli, const char *uri)
+/* Can anybody be listening? Where that cannot be known, yes. */
+static bool anybody(struct store *s)
+{
+	struct store_peer *peers = NULL;
+	size_t n = 0;
+	bool any = store_peers(s, &peers, &n) != BIDE_OK;
+
+	for (size_t i = 0; i < n; i++)
+		any |= peers[i].alive && !peers[i].self;
+	free(peers);
+	return any;
+}
+
+static int say_done(const struct cli *cli, struct store *s, const char *uri)
 {
 	if (cli->json)
 		return cli_print_json(cli, json_pack("{s:s, s:s*}", "announced",
 						     cli->argv[1], "uri", uri));
-	(void)printf("%s: announced\n", uri != NULL ? uri : cli->argv[1]);
+	(void)printf("%s: announced%s\n", uri != NULL ? uri : cli->argv[1],
+		     anybody(s) ? "" : " (no instance is running)");
 	return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
 }
 
@@ -63,13 +69,13 @@ int admin_signal(const struct config *c, int argc, char **argv)
 	if (!cli_parse(&cli, c, argc, argv))
 		return CLI_USAGE;
 	if (!parse(&cli, &what, &uri))
-		return usage();
+		return cli_usage("signal", NULL);
 	s = cli_open(&cli, false);
 	if (s == NULL)
 		return CLI_FAILED;
 	rc = ops_signal(s, what, uri, &err);
 	if (rc == BIDE_OK)
-		code = say_done(&cli, uri);
+		code = say_done(&cli, s, uri);
 	else
 		code = cli_fail(&cli,
 				rc == BIDE_INVALID ? CLI_USAGE : CLI_FAILED,

@@ -247,31 +247,12 @@ struct command {
 	const char *name;
 	int words; /* with "tasks" and the name */
 	int (*run)(const struct cli *cli);
-	const char *usage;
 };
 static const struct command commands[] = {
-	{"list", 2, cmd_list,
-	 "list [--all] [--state S] [--tool T] [--principal P] [--limit N]"},
-	{"show", 3, cmd_show, "show ID [--steps]"},
-	{"cancel", 3, cmd_steer, "cancel ID"},
-	{"answer", 5, cmd_steer, "answer ID KEY JSON|decline|cancel"},
-	{"expire", 3, cmd_steer, "expire ID"},
-	{"retry", 3, cmd_steer, "retry ID"},
+	{"list", 2, cmd_list},    {"show", 3, cmd_show},
+	{"cancel", 3, cmd_steer}, {"answer", 5, cmd_steer},
+	{"expire", 3, cmd_steer}, {"retry", 3, cmd_steer},
 };
-
-/* @name: one that is none of them, or NULL. */
-static int usage(const char *name)
-{
-	if (name != NULL)
-		(void)fprintf(stderr, "tasks: there is no command \"%.60s\"\n",
-			      name);
-	(void)fputs("usage: tasks COMMAND [--db URL] [--json]\n", stderr);
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		(void)fprintf(stderr, "  tasks %s\n", commands[i].usage);
-	(void)fputs("An ID may be cut to a beginning that no other has.\n",
-		    stderr);
-	return CLI_USAGE;
-}
 
 int admin_tasks(const struct config *c, int argc, char **argv)
 {
@@ -286,8 +267,10 @@ int admin_tasks(const struct config *c, int argc, char **argv)
 			continue;
 		if (cli.argc == it->words)
 			return it->run(&cli);
-		(void)fprintf(stderr, "usage: tasks %s\n", it->usage);
-		return CLI_USAGE;
+		return cli_usage("tasks", it->name);
 	}
-	return usage(cli.argc > 1 ? cli.argv[1] : NULL);
+	if (cli.argc > 1)
+		(void)cli_fail(&cli, CLI_USAGE, "there is no command \"%.60s\"",
+			       cli.argv[1]);
+	return cli_usage("tasks", NULL);
 }

@@ -13,8 +13,8 @@
 #define SHOWN_BYTES 60 /* of a refused value, in the error's text */
 
 const struct config_option config_options[CONFIG_COUNT] = {
-#define OPT(id, name, kind, def, min, max, unit, help)                         \
-	[CONFIG_##id] = {name, CONFIG_KIND_##kind, def, min, max, unit, help},
+#define OPT(id, name, kind, def, min, max, value, help)                        \
+	[CONFIG_##id] = {name, CONFIG_KIND_##kind, def, min, max, value, help},
 #include "server/base/config.def"
 #undef OPT
 };

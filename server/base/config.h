@@ -7,7 +7,7 @@
 #include <stdio.h>
 /*
  * One table of options (config.def): OPT(id, "name", kind, default, min, max,
- * "unit", "help"), kind STRING, INT, MS, BOOL or SIZE. Each is --name VALUE on
+ * "value", "help"), kind STRING, INT, MS, BOOL or SIZE. Each is --name VALUE on
  * the command line, BIDE_NAME in the environment and "name = value" in the
  * configuration file. The command line wins over the environment, that over
  * the file, that over what the program set, that over the default, in
@@ -19,7 +19,7 @@
  *
  * Reading is over before the first thread starts; afterwards all is constant.
  */
-#define OPT(id, name, kind, def, min, max, unit, help) CONFIG_##id,
+#define OPT(id, name, kind, def, min, max, value, help) CONFIG_##id,
 enum config_key {
 #include "server/base/config.def"
 	CONFIG_COUNT

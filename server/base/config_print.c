@@ -82,23 +82,6 @@ void config_print(const struct config *c, FILE *out)
 	}
 }
 
-static const char *value_word(enum config_kind kind)
-{
-	switch (kind) {
-	case CONFIG_KIND_STRING:
-		return "TEXT";
-	case CONFIG_KIND_INT:
-		return "N";
-	case CONFIG_KIND_MS:
-		return "TIME";
-	case CONFIG_KIND_SIZE:
-		return "SIZE";
-	case CONFIG_KIND_BOOL:
-		break;
-	}
-	return "";
-}
-
 /* 45000 ms is 45s; what is not whole stays in milliseconds. */
 static void print_time(int64_t ms, FILE *out)
 {
@@ -140,8 +123,8 @@ void config_help(FILE *out)
 	for (int k = 0; k < CONFIG_COUNT; k++) {
 		o = &config_options[k];
 		fprintf(out, "  --%s%s%s\n      %s", o->name,
-			o->kind == CONFIG_KIND_BOOL ? "" : " ",
-			value_word(o->kind), o->help);
+			o->kind == CONFIG_KIND_BOOL ? "" : " ", o->value,
+			o->help);
 		print_default(o, out);
 		fputc('\n', out);
 	}

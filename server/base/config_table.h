@@ -21,7 +21,7 @@ struct config_option {
 	const char *def;
 	int64_t min;
 	int64_t max;
-	const char *unit;
+	const char *value; /* what stands for it in the help */
 	const char *help;
 };
 

@@ -45,11 +45,16 @@ static void test_words__have_their_exit_codes(void **unused)
 	exits(0, WORDS("version"), "bide-fixture 1.0.0 (bide ");
 	exits(0, WORDS("help"), "--wait-budget");
 	exits(0, WORDS("serve", "--help"), "--print-config");
+	exits(0, WORDS("tasks", "--help"), "bide-fixture tasks retry ID\n");
+	exits(0, WORDS("signal", "resource", "--help"),
+	      "usage: bide-fixture signal resource URI\n");
+	exits(0, WORDS("help", "backup"), "usage: bide-fixture backup FILE\n");
 	exits(0, WORDS("migrate", "--db", s->db), "is 2 now");
 	exits(0, WORDS("migrate", "--db", s->db), "nothing to do");
 	exits(0, WORDS("doctor", "--db", s->db), "All is well.");
 	exits(0, WORDS("tasks", "list", "--db", s->db), "No task is pending.");
-	exits(0, WORDS("signal", "tools", "--db", s->db), "tools: announced");
+	exits(0, WORDS("signal", "tools", "--db", s->db),
+	      "tools: announced (no instance is running)\n");
 	exits(0, WORDS("signal", "resource", "a:b", "--json", "--db", s->db),
 	      "\"uri\":\"a:b\"");
 	/* it was understood, and failed */

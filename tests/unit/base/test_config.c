@@ -482,12 +482,15 @@ static void test_config_help__names_every_option(void **state)
 	(void)state;
 	config_help(f);
 	fclose(f);
-#define OPT(id, name, kind, def, min, max, unit, help)                         \
+#define OPT(id, name, kind, def, min, max, value, help)                        \
 	assert_non_null(strstr(text, "  --" name));                            \
 	assert_non_null(strstr(text, help));
 #include "server/base/config.def"
 #undef OPT
 	assert_non_null(strstr(text, "--wait-budget TIME\n"));
+	assert_non_null(strstr(text, "--listen ADDR:PORT\n"));
+	assert_non_null(strstr(text, "--task-workers N\n"));
+	assert_non_null(strstr(text, "--debug-reenter\n"));
 	assert_non_null(strstr(text, "(45s)\n"));
 	free(text);
 }

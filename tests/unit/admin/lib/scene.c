@@ -148,6 +148,20 @@ void scene_finish(struct scene *sc, const struct store_fence *f,
 	must(sc, &op, STORE_OK);
 }
 
+void scene_answer(struct scene *sc, const char *token, const char *key,
+		  const char *answer)
+{
+	struct store_answer_in in = {.wire_key = key, .answer = answer};
+	struct store_op op;
+
+	store_op_init(&op, STORE_OP_ANSWER, OP_MS);
+	op.u.answer.token = token;
+	op.u.answer.answers = &in;
+	op.u.answer.n = 1;
+	must(sc, &op, STORE_OK);
+	assert_int_equal(in.ret, STORE_OK);
+}
+
 struct store_task *scene_look(struct scene *sc, const char *token)
 {
 	struct store_task *t = NULL;

@@ -43,6 +43,9 @@ void scene_step(struct scene *sc, const struct store_fence *f, const char *key,
 		const char *result);
 void scene_finish(struct scene *sc, const struct store_fence *f,
 		  enum store_state state, const char *payload);
+/* As a client does. */
+void scene_answer(struct scene *sc, const char *token, const char *key,
+		  const char *answer);
 /* free with store_task_free(). */
 struct store_task *scene_look(struct scene *sc, const char *token);
 
