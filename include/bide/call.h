@@ -197,8 +197,13 @@ enum bide_changed {
  *	what it was; bide_resource_changed(), that a resource is not.
  *
  * Stored when it returns BIDE_OK; of an inline handler soon after. Those that
- * come close together may be told as one. BIDE_INVALID: no absolute URI;
- * BIDE_IO, BIDE_BUSY: it was not stored. None of these sticks.
+ * come close together may be told as one. Between bide_step_begin() and
+ * bide_step_commit() it is told once, at least; elsewhere in each entry.
+ *
+ * BIDE_INVALID: no absolute URI, no enum bide_changed; BIDE_BUSY, BIDE_NOMEM:
+ * it was not stored; BIDE_IO: it is not known whether it was. None of these
+ * sticks: look at it and go on. Do not BIDE_TRY it, which would end the call
+ * in an error although its work is done.
  */
 BIDE_API enum bide_rc bide_changed(struct bide_call *call,
 				   enum bide_changed what);

@@ -89,8 +89,9 @@ BIDE_API enum bide_rc bide_server_add_tool(struct bide_server *server,
  * bide_server_changed - as bide_changed(), from anywhere in the program:
  *	a thread of its own that watches files, say.
  *
- * Any thread, while bide_main() serves; before and after it returns
- * BIDE_BUSY. Blocks for one commit.
+ * Any thread, while bide_main() serves; before and after it returns BIDE_BUSY.
+ * What changes as the program starts: try again until it is not BIDE_BUSY.
+ * Blocks for one commit. The other codes are those of bide_changed().
  */
 BIDE_API enum bide_rc bide_server_changed(struct bide_server *server,
 					  enum bide_changed what);

@@ -68,6 +68,7 @@ struct bide_call {
 
 	/* This entry, the handler's thread. */
 	struct bide_error stuck; /* the error that sticks; rc 0: none */
+	struct bide_error loose; /* the last one that does not */
 	bool leaving; /* something returned PENDING; @left says what */
 	enum run_left left;
 	int64_t wake_ms;

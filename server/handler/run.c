@@ -111,6 +111,7 @@ void run_result_fini(struct run_result *r)
 static void forget_entry(struct bide_call *c)
 {
 	c->stuck = (struct bide_error){0};
+	c->loose = (struct bide_error){0};
 	c->leaving = false;
 	c->wake_ms = 0;
 	c->missing = 0;
@@ -127,7 +128,9 @@ static void forget_entry(struct bide_call *c)
 static void leave_error(struct bide_call *c, enum bide_rc rc,
 			struct run_result *ret)
 {
-	const char *text = c->stuck.rc == rc ? c->stuck.text : "";
+	const char *text = c->stuck.rc == rc   ? c->stuck.text
+			   : c->loose.rc == rc ? c->loose.text
+					       : "";
 	bool may_say = rc == BIDE_INVALID || rc == BIDE_LIMIT;
 
 	log_error("handler.failed", CALL_WHO " rc=%s text=%s", call_who(c),

@@ -309,6 +309,36 @@ static void test_changed__does_nothing_once_an_error_sticks(void **state)
 	fake_free(f);
 }
 
+static enum bide_rc announces_nonsense(struct bide_call *call, void *user)
+{
+	struct fake *f = user;
+
+	f->announce_rc = f->data ? BIDE_INVALID : BIDE_BUSY;
+	if (f->data)
+		return bide_resource_changed(call, f->data);
+	return bide_changed(call, BIDE_CHANGED_TOOLS);
+}
+
+/* One that is returned says what was wrong; BIDE_BUSY is for the log alone. */
+static void test_changed__says_what_was_wrong(void **state)
+{
+	static char uri[] = "hosts";
+	static char bytes[] = "a:\xff";
+	struct fake *f = fake_of(announces_nonsense);
+
+	(void)state;
+	f->data = uri;
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_non_null(strstr(fake_text(f), "\\\"hosts\\\" is no absolute"));
+	f->data = bytes;
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_non_null(strstr(fake_text(f), "is no absolute URI"));
+	f->data = NULL;
+	assert_int_equal(fake_enter(f), RUN_ERROR);
+	assert_non_null(strstr(fake_text(f), "Internal error"));
+	fake_free(f);
+}
+
 /* What a handler saw change has changed, whoever waits for it. */
 static void test_changed__of_a_cancelled_call_is_told(void **state)
 {
@@ -336,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_changed__goes_to_the_back_end),
 		cmocka_unit_test(
 			test_changed__does_nothing_once_an_error_sticks),
+		cmocka_unit_test(test_changed__says_what_was_wrong),
 		cmocka_unit_test(test_changed__of_a_cancelled_call_is_told),
 	};
 
