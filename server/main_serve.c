@@ -31,6 +31,13 @@ static const struct config *conf(const struct serve *s)
 	return s->server->config;
 }
 
+/* wait_for_task is there where a call can name it. */
+static bool offers_wait(const struct serve *s)
+{
+	return config_bool(conf(s), CONFIG_WAIT_FOR_TASK) &&
+	       registry_detaches(s->server->registry);
+}
+
 /* ---- pages beside the endpoint ---- */
 static int page_health(void *user, struct buf *body)
 {
@@ -119,7 +126,7 @@ static bool start_dispatch(struct serve *s)
 		.continuation_ttl_ms = config_int(c, CONFIG_CONTINUATION_TTL),
 		.poll_interval_ms = config_int(c, CONFIG_POLL_INTERVAL),
 		.state_rounds = (int)config_int(c, CONFIG_STATE_ROUNDS),
-		.wait_for_task = config_bool(c, CONFIG_WAIT_FOR_TASK),
+		.wait_for_task = offers_wait(s),
 		.max_waits_per_principal =
 			(size_t)config_int(c, CONFIG_MAX_WAITS_PER_PRINCIPAL),
 		.reenter = config_bool(c, CONFIG_DEBUG_REENTER),
@@ -194,7 +201,7 @@ static enum bide_rc start(struct serve *s, struct bide_error *err)
 {
 	enum bide_rc rc = start_store(s, err);
 
-	if (rc == BIDE_OK && config_bool(conf(s), CONFIG_WAIT_FOR_TASK))
+	if (rc == BIDE_OK && offers_wait(s))
 		rc = dispatch_add_tools(s->server->registry, err);
 	if (rc == BIDE_OK)
 		rc = start_engine(s, err);

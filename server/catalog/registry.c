@@ -146,6 +146,18 @@ size_t registry_tools(const struct registry *r)
 	return r->tools.n;
 }
 
+bool registry_detaches(const struct registry *r)
+{
+	for (size_t i = 0; i < r->tools.n; i++) {
+		const struct bide_tool *def = &registry_tool_at(r, i)->def;
+
+		if (def->mode != BIDE_EPHEMERAL &&
+		    def->without_tasks == BIDE_DETACH)
+			return true;
+	}
+	return false;
+}
+
 size_t registry_prompts(const struct registry *r)
 {
 	return r->prompts.n;

@@ -89,6 +89,8 @@ const struct tool *registry_tool(const struct registry *r,
 size_t registry_tools(const struct registry *r);
 const struct tool *registry_tool_at(const struct registry *r,
 				    size_t i); /* listing order */
+/* May a call of any tool go on as a task behind a handle? */
+bool registry_detaches(const struct registry *r);
 
 /* As bide_server_add_prompt(), _resource() and _resource_template(). */
 enum bide_rc registry_add_prompt(struct registry *r,

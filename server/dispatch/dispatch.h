@@ -31,7 +31,7 @@ struct continuation {
 	json_t *record;  /* RECORD: owned */
 	int64_t wake_ms; /* RECORD: wall clock; the call sleeps until then; 0 */
 	char token[STORE_TOKEN_BYTES]; /* HANDLE, WAIT */
-	int rounds;     /* state-only rounds in a row before this */
+	int rounds;     /* state-only rounds of the call before this */
 	int64_t ttl_ms; /* to seal: its life from now */
 };
 void continuation_fini(struct continuation *c);

@@ -265,6 +265,24 @@ static void test_builtin__is_listed_last(void **state)
 	assert_ptr_equal(registry_tool(*state, "wait_for_task"), last);
 }
 
+/* Where none may, there is no call that names wait_for_task. */
+static void test_detaches__when_a_tool_may_become_a_task(void **state)
+{
+	struct bide_tool t = {
+		BIDE_TOOL, .name = "demands", .mode = BIDE_PERSISTENT,
+		.without_tasks = BIDE_DEMAND_TASKS, .handler = nop};
+
+	assert_false(registry_detaches(*state));
+	assert_int_equal(add(*state, "ephemeral"), BIDE_OK);
+	assert_int_equal(registry_add_tool(*state, &t, false, NULL), BIDE_OK);
+	assert_false(registry_detaches(*state));
+	t.name = "either";
+	t.mode = BIDE_EITHER;
+	t.without_tasks = BIDE_DETACH;
+	assert_int_equal(registry_add_tool(*state, &t, false, NULL), BIDE_OK);
+	assert_true(registry_detaches(*state));
+}
+
 static void test_tools__have_a_ceiling(void **state)
 {
 	char name[32];
@@ -294,6 +312,7 @@ int main(void)
 		T(test_tool__everything_is_copied),
 		T(test_lookup__finds_each_and_no_other),
 		T(test_builtin__is_listed_last),
+		T(test_detaches__when_a_tool_may_become_a_task),
 		T(test_tools__have_a_ceiling),
 	};
 
