@@ -254,6 +254,16 @@ static bool check_params(struct call *c, const char *tool_name)
 	return agree;
 }
 
+/* @member: of params, what the header repeats. */
+static void refuse_name(struct call *c, const char *member, const char *how)
+{
+	char why[80];
+
+	(void)snprintf(why, sizeof(why), "Mcp-Name %s (it repeats params.%s)",
+		       how, member);
+	refuse_headers(c, why);
+}
+
 static bool check_headers(struct call *c)
 {
 	const char *method = headers_get(c->ex, "Mcp-Method");
@@ -274,9 +284,9 @@ static bool check_headers(struct call *c)
 	if (name == NULL && value == NULL)
 		return true; /* the method refuses its parameters */
 	if (name == NULL || value == NULL || !headers_name_is(name, value)) {
-		refuse_headers(c, name == NULL
-					  ? "Mcp-Name is missing"
-					  : "Mcp-Name does not match the body");
+		refuse_name(c, member,
+			    name == NULL ? "is missing"
+					 : "does not match the body");
 		return false;
 	}
 	return strcmp(c->msg.method, "tools/call") != 0 ||
