@@ -8,13 +8,14 @@ static enum bide_rc add_tools(struct bide_server *s, struct roots *roots,
 			      struct bide_error *reterr)
 {
 	static const struct bide_tool *const tools[] = {
-		&summarize_incidents_tool, &update_work_item_tool,
-		&get_weather_tool,         &list_project_files_tool,
-		&link_accounts_tool,       &count_primes_tool,
+		&update_work_item_tool,   &get_weather_tool,
+		&list_project_files_tool, &link_accounts_tool,
+		&count_primes_tool,
 	};
 
 	BIDE_TRY(deploy_service_add(s, reterr));
 	BIDE_TRY(checksum_tree_add(s, roots, reterr));
+	BIDE_TRY(summarize_incidents_add(s, reterr));
 	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
 		struct bide_tool tool = *tools[i];
 

@@ -11,9 +11,11 @@ enum bide_rc deploy_service_add(struct bide_server *server,
 enum bide_rc checksum_tree_add(struct bide_server *server,
 			       const struct roots *roots,
 			       struct bide_error *reterr);
+/* And a prompt and a resource template. */
+enum bide_rc summarize_incidents_add(struct bide_server *server,
+				     struct bide_error *reterr);
 
 /* Those that are one file of examples/. */
-extern const struct bide_tool summarize_incidents_tool;
 extern const struct bide_tool update_work_item_tool;
 extern const struct bide_tool get_weather_tool;
 extern const struct bide_tool list_project_files_tool; /* user: its roots */
