@@ -159,7 +159,7 @@ void scene_answer(struct scene *sc, const char *token, const char *key,
 	op.u.answer.answers = &in;
 	op.u.answer.n = 1;
 	must(sc, &op, STORE_OK);
-	assert_int_equal(in.ret, STORE_OK);
+	assert_int_equal(in.ret, STORE_ACCEPTED);
 }
 
 struct store_task *scene_look(struct scene *sc, const char *token)
