@@ -129,6 +129,13 @@ static void print_head(const struct store_task *t, int64_t now)
 }
 
 /* ---- questions ---- */
+static const char *answered_by(const struct store_input *in)
+{
+	if (in->by != NULL && *in->by != '\0')
+		return in->by;
+	return in->state == STORE_INPUT_ANSWERED ? "client" : "";
+}
+
 static void question_row(struct table *q, const struct store_input *in)
 {
 	struct buf b = {0};
@@ -143,10 +150,7 @@ static void question_row(struct table *q, const struct store_input *in)
 	table_cell(q, "%s", in->wire_key);
 	table_cell(q, "%s", words_input_state(in->state));
 	table_cell(q, "%s", time + 11);
-	table_cell(q, "%s",
-		   in->by != NULL                      ? in->by
-		   : in->state == STORE_INPUT_ANSWERED ? "client"
-						       : "");
+	table_cell(q, "%s", answered_by(in));
 	table_cell(q, "%s", b.data != NULL ? b.data : "");
 	buf_fini(&b);
 }

@@ -156,6 +156,7 @@ void scene_answer(struct scene *sc, const char *token, const char *key,
 
 	store_op_init(&op, STORE_OP_ANSWER, OP_MS);
 	op.u.answer.token = token;
+	op.u.answer.by = ""; /* it told no name */
 	op.u.answer.answers = &in;
 	op.u.answer.n = 1;
 	must(sc, &op, STORE_OK);
