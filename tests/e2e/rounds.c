@@ -121,13 +121,13 @@ static void test_state__of_another_is_like_garbage(void **unused)
 static void test_state__is_bound_to_tool_and_arguments(void **unused)
 {
 	struct ask a = as(one, "alice");
-	struct reply *r = tool(
-		&a, ELICIT,
-		json_pack("{s:i,s:{s:b,s:s}}", "x", 1, "y", "p", 1, "q", "z"));
+	json_t *args =
+		json_pack("{s:i,s:{s:b,s:s}}", "x", 1, "y", "p", 1, "q", "z");
+	struct reply *r = tool(&a, ELICIT, json_incref(args));
 	struct reply *s;
 
 	(void)unused;
-	s = again(&a, "effect_after_answer", json_object(), state_of(r), NULL);
+	s = again(&a, "effect_after_answer", args, state_of(r), NULL);
 	assert_int_equal(error_code(s), REFUSED);
 	reply_free(s);
 	s = again(&a, ELICIT, json_pack("{s:i}", "x", 2), state_of(r), NULL);

@@ -413,6 +413,12 @@ static void test_legacy_task_param__is_ignored(void **unused)
 	assert_string_equal(result_type(r), "task");
 	assert_true(json_is_null(member(r, "ttlMs")));
 	reply_free(r);
+	/* nor does it stand for the extension */
+	a.can = CAN_FORM;
+	p = json_pack("{s:s,s:{s:i}}", "name", "two_step", "task", "ttl", 5);
+	r = rpc(&a, "tools/call", "two_step", p);
+	assert_string_equal(result_text(r), "two steps done");
+	reply_free(r);
 }
 
 /* F32: the same key and arguments: the same task; others conflict. */
