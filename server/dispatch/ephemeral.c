@@ -26,7 +26,7 @@ struct ephemeral {
 	struct bide_call *call;
 	json_t *args;
 	char chain[24];
-	int rounds;       /* state-only ones in a row before this */
+	int rounds;       /* state-only ones before this */
 	int64_t until_ms; /* boot clock: the end of the wait budget */
 	int64_t wake_ms;  /* the store's clock: where the handler sleeps to */
 	struct once_entry once;

@@ -4,9 +4,8 @@
 #
 # writes DIR/1.sh, DIR/1.want, DIR/2.sh ... (a .want only where the page shows
 # an output) and prints, for the shell, a call for each block: "block NUMBER
-# LINE" and, where a block leaves servers in the background, "await PORT".
-# tests/docs/run.sh says what a page may hold. Ports of this machine are moved
-# by @delta.
+# LINE". tests/docs/run.sh says what a page may hold. Ports of this machine are
+# moved by @delta.
 
 # moved(TEXT, BY) - with the ports of 127.0.0.1 and localhost moved
 function moved(text, by,  out, port)
@@ -38,29 +37,11 @@ function is_curl(line)
 	return line ~ /(^|[ \t$(|])curl +(-|http|"|'|\\$)/
 }
 
-# The servers that a block leaves in the background
-function await(text,  at, n)
-{
-	if (text !~ / serve( |$)/ || text !~ /&[ \t]*\n/)
-		return
-	n = 0
-	while (match(text, /--listen[ =]127\.0\.0\.1:[0-9]+/)) {
-		at = substr(text, RSTART, RLENGTH)
-		sub(/.*:/, "", at)
-		print "await " at
-		text = substr(text, RSTART + RLENGTH)
-		n++
-	}
-	if (n == 0)
-		print "await " (8585 + delta)
-}
-
 function end_block()
 {
 	if (kind == "run") {
 		close(dir "/" n ".sh")
 		print "block " n " " began
-		await(text)
 	} else if (kind == "output") {
 		close(dir "/" n ".want")
 	}
@@ -74,7 +55,6 @@ function end_block()
 	if (fence == "") {
 		fence = marks
 		began = NR
-		text = ""
 		kind = "other"
 		if ($0 ~ /^```sh run$/) {
 			kind = "run"
@@ -100,9 +80,7 @@ function end_block()
 }
 
 kind == "run" {
-	$0 = moved($0, delta)
-	text = text $0 "\n"
-	print >file
+	print moved($0, delta) >file
 	next
 }
 

@@ -18,22 +18,9 @@ docs_fail() {
 	exit 1
 }
 
-# await PORT - until a server there is ready
-await() {
-	local i
-	for ((i = 0; i < 600; i++)); do
-		curl -sf -o /dev/null -m 5 "http://127.0.0.1:$1/readyz" &&
-			return 0
-		[ -n "$(jobs -r)" ] || break
-		sleep 0.05
-	done
-	docs_fail "$docs_page: no server became ready" "$docs_last"
-}
-
 # block NUMBER LINE
 block() {
 	local rc want=$docs_work/$1.want got=$docs_work/$1.got
-	docs_last=$1
 	# shellcheck disable=SC1090
 	source "$docs_work/$1.sh" >"$got" 2>&1
 	rc=$?

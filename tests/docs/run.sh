@@ -4,13 +4,15 @@
 #
 # A block that begins with "```sh run" is run. The blocks of a page run in
 # order, in one bash, at the root of the tree but among files of their own, so
-# that variables and servers live on to the next block. A server that a block
-# leaves in the background ("... serve ... &") is waited for, and ended after
-# the page. What a block prints must be what the next block shows, if that one
-# begins with "```json output" or "```text output" (any language); one without
-# an output must end well. In an output "…" stands for anything within a line,
-# and a line of nothing else for any lines. Ports of 127.0.0.1 are other ones
-# here. A line with curl in any other block fails: it would be run by nobody.
+# that variables and servers live on to the next block; what runs in the
+# background is ended after the page. Whoever types the blocks of a page as one
+# script must get the same, so the page itself waits for its servers (curl
+# --retry-connrefused .../readyz), and for nothing without an end. What a block
+# prints must be what the next block shows, if that one begins with "```json
+# output" or "```text output" (any language); one without an output must end
+# well. In an output "…" stands for anything within a line, and a line of
+# nothing else for any lines. Ports of 127.0.0.1 are other ones here. A line
+# with curl in any other block fails: it would be run by nobody.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$1" && pwd)

@@ -120,6 +120,9 @@ try 0 "a server" <<END
 ~~~sh run
 build/examples/demo_server serve --db demo.db &
 build/examples/demo_server serve --listen 127.0.0.1:8586 --db demo.db &
+for url in http://127.0.0.1:8585 http://127.0.0.1:8586; do
+	curl -sf -o made --retry 60 --retry-delay 1 --retry-connrefused \$url/readyz
+done
 ~~~
 ~~~sh run
 curl -s http://127.0.0.1:8585/healthz http://127.0.0.1:8586/healthz | sort -u
@@ -131,6 +134,7 @@ END
 try 1 "a server that does not start" <<END
 ~~~sh run
 build/examples/demo_server serve --no-such-option &
+curl -sf --retry 1 --retry-delay 1 --retry-connrefused http://127.0.0.1:8585/readyz
 ~~~
 END
 try 1 "a curl line in a block that is not run" <<END
