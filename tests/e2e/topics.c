@@ -281,7 +281,7 @@ static void test_operator__needs_no_instance(void **unused)
 	assert_int_equal(run_fixture(migrate, &out), 0);
 	free(out);
 	assert_int_equal(run_fixture(words, &out), 0);
-	assert_string_equal(out, "tools: announced\n");
+	assert_string_equal(out, "tools: announced (no instance is running)\n");
 	free(out);
 	v = server_start(s, NULL);
 	listen_to(&l, v,
