@@ -3,6 +3,7 @@
  * The seeds' own examples (SEP-2322 and the porting guide) that ask, round by
  * round over two instances.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -325,6 +326,29 @@ static void test_weather__goes_without_sampling_but_not_forms(void **state)
 	assert_ends(begin(a, &nowhere), "no station in Atlantis", true);
 }
 
+/* A program of ephemeral tools has no call that names wait_for_task. */
+static void test_weather__alone_needs_no_tool_to_wait_with(void **state)
+{
+	struct scratch *s = scratch_new();
+	struct server *v;
+	struct ask ask;
+	struct reply *r;
+	const json_t *tools;
+
+	(void)state;
+	server_use("examples/get_weather");
+	v = server_start(s, NULL);
+	server_use("examples/demo_server");
+	ask = (struct ask){.url = v->url, .can = CAN_NOTHING};
+	r = rpc(&ask, "tools/list", NULL, NULL);
+	tools = json_object_get(result(r), "tools");
+	assert_int_equal(json_array_size(tools), 1);
+	reply_free(r);
+	assert_int_equal(server_signal_wait(v, SIGTERM), 0);
+	server_free(v);
+	scratch_free(s);
+}
+
 /* ---- list_project_files ---- */
 static void test_files__come_by_path(void **state)
 {
@@ -439,6 +463,7 @@ int main(void)
 		T(weather__what_is_missing_is_asked_again),
 		T(weather__each_answer_counts_on_its_own),
 		T(weather__goes_without_sampling_but_not_forms),
+		T(weather__alone_needs_no_tool_to_wait_with),
 		T(files__come_by_path),
 		T(files__roots_are_a_hint_and_decide_nothing),
 		T(files__without_roots_a_path_is_wanted),
