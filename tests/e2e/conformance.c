@@ -509,6 +509,26 @@ static void test_stream__ends_with_the_response(void **unused)
 	reply_free(r);
 }
 
+/* A handler that begins anew tells nothing twice: four entries of one request,
+ * each from 1 on. */
+static void test_progress__rises_over_entries(void **unused)
+{
+	struct ask a = who_can("{}");
+	struct order o = {.last = 0};
+	struct reply *r;
+
+	(void)unused;
+	a.progress = "t";
+	a.event = in_order;
+	a.user = &o;
+	r = tool(&a, "climber_here", json_pack("{s:i}", "ms", 10));
+	assert_string_equal(result_text(r), "up");
+	assert_false(o.after);
+	assert_int_equal(o.told, 7);
+	assert_true(o.last >= 7);
+	reply_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -526,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_stream__carries_its_own_request_alone),
 		cmocka_unit_test(test_stream__has_no_event_ids),
 		cmocka_unit_test(test_stream__ends_with_the_response),
+		cmocka_unit_test(test_progress__rises_over_entries),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
