@@ -9,7 +9,7 @@
 static struct scratch *scratch;
 static struct server *one;
 static struct server *two;
-static struct server *demo; /* which has tools alone */
+static struct server *other; /* which has tools alone */
 
 static int setup(void **state)
 {
@@ -19,8 +19,8 @@ static int setup(void **state)
 	scratch = scratch_new();
 	one = server_start(scratch, args);
 	two = server_start(scratch, args);
-	server_use("examples/demo_server");
-	demo = server_start(scratch, NULL);
+	server_use("examples/readme_tool");
+	other = server_start(scratch, NULL);
 	return 0;
 }
 
@@ -29,7 +29,7 @@ static int teardown(void **state)
 	(void)state;
 	server_free(one);
 	server_free(two);
-	server_free(demo);
+	server_free(other);
 	scratch_free(scratch);
 	return 0;
 }
@@ -172,7 +172,7 @@ static void test_discover__declares_what_is_served(void **unused)
 {
 	(void)unused;
 	declares(one, true);
-	declares(demo, false);
+	declares(other, false);
 }
 
 /* ---- arguments ---- */
