@@ -17,20 +17,14 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/pair.h"
 #include "tests/e2e/lib/probe.h"
 #include "tests/e2e/lib/raw.h"
-#include "tests/e2e/lib/server.h"
-#include "tests/e2e/lib/testclock.h"
+#include "tests/e2e/lib/task.h"
 
 #define ELICIT    "test_input_required_result_elicitation"
 #define MINUTE_MS 60000
 #define AT_ONCE   8
-
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 
 static int setup(void **state)
 {
@@ -38,45 +32,7 @@ static int setup(void **state)
 					   "--sweep-interval", "50", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
-	two = server_start(scratch, args);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask as(const struct server *v, const char *who, const char *can)
-{
-	struct ask a = {.url = v->url, .principal = who, .can = can};
-
-	return a;
-}
-
-static void create(struct ask *a, const char *name, json_t *args, char *id)
-{
-	struct reply *r = tool(a, name, args);
-
-	if (strcmp(result_type(r), "task") != 0)
-		fail_msg("%s: %d %s", name, r->status, r->raw);
-	(void)snprintf(id, 64, "%s", task_id(r));
-	reply_free(r);
-}
-
-static void awaits(struct ask *a, const char *id, const char *status)
-{
-	struct reply *r = task_await(a, id, status);
-
-	if (r == NULL)
-		fail_msg("%s never became %s", id, status);
-	reply_free(r);
+	return pair_both(args);
 }
 
 static json_t *operator_sees(struct scratch *s, const char *verb,
@@ -188,7 +144,7 @@ static void test_keys__shared_by_deployments_of_any_name(void **unused)
 
 		v[i] = server_start(s[i], args);
 	}
-	a = as(v[0], NULL, CAN_FORM);
+	a = as_can(v[0], NULL, CAN_FORM);
 	r = tool(&a, ELICIT, json_object());
 	(void)snprintf(by_name, sizeof(by_name), "http://localhost%s",
 		       strrchr(v[1]->url, ':'));
@@ -229,8 +185,8 @@ static void refused(struct ask a, const char *name, json_t *args,
  * which task a handle was for. */
 static void test_refusal__has_its_reason_in_the_log(void **unused)
 {
-	struct ask alice = as(one, "alice", CAN_FORM);
-	struct ask bob = as(one, "bob", CAN_FORM);
+	struct ask alice = as_can(one, "alice", CAN_FORM);
+	struct ask bob = as_can(one, "bob", CAN_FORM);
 	struct reply *r = tool(&alice, ELICIT, json_object());
 	char *state = strdup(state_of(r));
 	char text[2048];
@@ -268,7 +224,7 @@ static void test_state__expires(void **unused)
 	struct testclock *k = testclock_new(s);
 	const char *const args[] = {"--test-clock", k->path, NULL};
 	struct server *v = server_start(s, args);
-	struct ask a = as(v, NULL, CAN_FORM);
+	struct ask a = as_can(v, NULL, CAN_FORM);
 	struct reply *r = tool(&a, ELICIT, json_object());
 	struct reply *t;
 
@@ -298,7 +254,8 @@ static void shut_down_at(const char *fault)
 	const char *const slow[] = {"--fault", fault, NULL};
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, slow);
-	struct thread_call c = {.a = as(v, NULL, CAN_FORM), .name = "approve"};
+	struct thread_call c = {.a = as_can(v, NULL, CAN_FORM),
+				.name = "approve"};
 	struct ask b;
 	struct reply *r;
 	struct reply *t;
@@ -312,7 +269,7 @@ static void shut_down_at(const char *fault)
 	r = call_end(&c);
 	server_free(v);
 	v = server_start(s, NULL);
-	b = as(v, NULL, CAN_FORM);
+	b = as_can(v, NULL, CAN_FORM);
 	b.idem = "shut";
 	/* with what it was answered, or by its key where it was not */
 	t = state_of(r) != NULL ? again(&b, "approve", NULL, state_of(r), NULL)
@@ -349,7 +306,7 @@ static struct reply *redeem_at_once(const struct server *const *at,
 
 	for (size_t i = 0; i < n; i++) {
 		c[i] = (struct thread_call){
-			.a = as(at[i % 2], "alice", CAN_FORM),
+			.a = as_can(at[i % 2], "alice", CAN_FORM),
 			.name = "once",
 			.args = json_object(),
 			.state = state,
@@ -376,16 +333,16 @@ static void test_single_use__at_once(void **unused)
 {
 	const struct server *const same[] = {one, one};
 	const struct server *const both[] = {one, two};
-	struct ask a = as(one, "alice", CAN_FORM);
+	struct ask a = as_can(one, "alice", CAN_FORM);
 
 	(void)unused;
 	for (int i = 0; i < 10; i++) {
 		const bool apart = i % 2 == 1;
 		struct reply *r = tool(&a, "once", json_object());
-		size_t had = effects_count(scratch, " effect");
+		size_t had = effects(" effect");
 		struct reply *t = redeem_at_once(apart ? both : same,
 						 state_of(r), AT_ONCE, false);
-		size_t now = effects_count(scratch, " effect");
+		size_t now = effects(" effect");
 
 		assert_string_equal(result_text(t), "plan 7 done");
 		assert_true(now == had + 1 || (apart && now == had + 2));
@@ -393,7 +350,7 @@ static void test_single_use__at_once(void **unused)
 		/* and later: what was stored, with no effect at all */
 		t = redeem_at_once(both, state_of(r), 2, false);
 		assert_string_equal(result_text(t), "plan 7 done");
-		assert_int_equal(effects_count(scratch, " effect"), now);
+		assert_int_equal(effects(" effect"), now);
 		reply_free(t);
 		reply_free(r);
 	}
@@ -403,7 +360,7 @@ static void test_single_use__at_once(void **unused)
 static void test_single_use__the_first_stored_is_the_answer(void **unused)
 {
 	const struct server *const both[] = {one, two};
-	struct ask a = as(one, "alice", CAN_FORM);
+	struct ask a = as_can(one, "alice", CAN_FORM);
 
 	(void)unused;
 	for (int i = 0; i < 10; i++) {
@@ -423,14 +380,14 @@ static void test_single_use__the_first_stored_is_the_answer(void **unused)
 /* One key, many first calls at once, at both: one task. */
 static void test_idempotency__at_once(void **unused)
 {
-	struct ask a = as(one, "alice", CAN_TASKS);
+	struct ask a = as_can(one, "alice", CAN_TASKS);
 	struct thread_call c[AT_ONCE];
 	char id[64] = "";
 
 	(void)unused;
 	for (size_t i = 0; i < AT_ONCE; i++) {
 		c[i] = (struct thread_call){
-			.a = as(i % 2 ? one : two, "alice", CAN_TASKS),
+			.a = as_can(i % 2 ? one : two, "alice", CAN_TASKS),
 			.name = "two_step"};
 		c[i].a.idem = "at-once";
 		call_start(&c[i]);
@@ -445,15 +402,15 @@ static void test_idempotency__at_once(void **unused)
 		reply_free(r);
 	}
 	awaits(&a, id, "completed");
-	assert_int_equal(effects_count(scratch, " one"), 1);
-	assert_int_equal(effects_count(scratch, " two"), 1);
+	assert_int_equal(effects(" one"), 1);
+	assert_int_equal(effects(" two"), 1);
 }
 
 /* ---- answers ---- */
 /* What does not fit, and what was never asked, enters no handler. */
 static void test_answer__that_does_not_count_wakes_nobody(void **unused)
 {
-	struct ask a = as(one, "alice", CAN_TASKS);
+	struct ask a = as_can(one, "alice", CAN_TASKS);
 	struct reply *r;
 	char id[64];
 	char *updated;
@@ -495,12 +452,12 @@ static void test_answer__that_was_acknowledged_is_acted_on(void **unused)
 	static const char *const none[] = {"--task-workers", "0", NULL};
 	struct scratch *s = scratch_new();
 	struct server *works = server_start(s, NULL);
-	struct ask a = as(works, NULL, CAN_TASKS);
+	struct ask a = as_can(works, NULL, CAN_TASKS);
 
 	(void)unused;
 	for (int i = 0; i < 5; i++) {
 		struct server *takes = server_start(s, none);
-		struct ask b = as(takes, NULL, CAN_TASKS);
+		struct ask b = as_can(takes, NULL, CAN_TASKS);
 		struct reply *r;
 		char id[64];
 
@@ -524,7 +481,7 @@ static void test_task_id__is_the_same_in_every_entry(void **unused)
 {
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, NULL);
-	struct ask a = as(v, NULL, CAN_TASKS);
+	struct ask a = as_can(v, NULL, CAN_TASKS);
 	struct lines l;
 	char id[64];
 
@@ -534,7 +491,7 @@ static void test_task_id__is_the_same_in_every_entry(void **unused)
 	server_kill(v, SIGKILL);
 	server_free(v);
 	v = server_start(s, NULL);
-	a = as(v, NULL, CAN_TASKS);
+	a = as_can(v, NULL, CAN_TASKS);
 	reply_free(task_do(&a, "tasks/update", id,
 			   accept_bool("approval", "ok", true)));
 	awaits(&a, id, "completed");
@@ -592,7 +549,7 @@ static void await_task(const struct gone *g, const char *tool_name,
 static void wait_with(const struct gone *g, struct raw *c,
 		      const char *tool_name, const char *state)
 {
-	struct ask a = as(g->v, NULL, CAN_FORM);
+	struct ask a = as_can(g->v, NULL, CAN_FORM);
 
 	raw_call(c, &a, tool_name, json_pack("{s:i}", "ms", 60 * MINUTE_MS),
 		 state);
@@ -628,7 +585,7 @@ static void test_gone__a_task_of_the_extension_goes_on(void **unused)
 
 	(void)unused;
 	gone_start(&g);
-	a = as(g.v, NULL, CAN_TASKS);
+	a = as_can(g.v, NULL, CAN_TASKS);
 	raw_open(&c, g.v->url);
 	raw_call(&c, &a, "busy", json_pack("{s:i}", "ms", 60 * MINUTE_MS),
 		 NULL);
@@ -706,7 +663,7 @@ static void undelivered(const char *grace, const char *can)
 				    NULL};
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, args);
-	struct ask a = as(v, NULL, can);
+	struct ask a = as_can(v, NULL, can);
 	struct raw c = {0};
 
 	raw_open(&c, v->url);
@@ -770,5 +727,5 @@ int main(void)
 		cmocka_unit_test(test_keep_alive__is_thirty_seconds_at_most),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

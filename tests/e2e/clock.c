@@ -19,45 +19,19 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/pair.h"
 #include "tests/e2e/lib/probe.h"
-#include "tests/e2e/lib/server.h"
-#include "tests/e2e/lib/testclock.h"
 
 #define SECOND_MS 1000
 #define MINUTE_MS 60000
 #define HOUR_MS   3600000
 #define BUDGET_MS 45000 /* the default of a request's wait */
 
-static struct scratch *scratch;
-static struct testclock *the_clock;
-static struct server *one;
-static struct server *two;
-
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	the_clock = testclock_new(scratch);
-	{
-		const char *const args[] = {"--test-clock", the_clock->path,
-					    NULL};
-
-		one = server_start(scratch, args);
-		two = server_start(scratch, args);
-	}
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	testclock_free(the_clock);
-	scratch_free(scratch);
-	return 0;
+	pair_clock();
+	return pair_both(NULL);
 }
 
 static void forward(int64_t ms)
@@ -68,12 +42,6 @@ static void forward(int64_t ms)
 static struct ask tasks_of(const struct server *v)
 {
 	return (struct ask){.url = v->url, .can = CAN_TASKS};
-}
-
-static bool become_effects(const char *step, size_t n)
-{
-	return effects_await(scratch, step, n) &&
-	       effects_count(scratch, step) == n;
 }
 
 /* ---- F26: a client with little patience ---- */
@@ -121,7 +89,7 @@ static struct reply *wait_round(struct server *v, const char *tool_name,
 			    .tool_name = tool_name,
 			    .args = args,
 			    .state = state};
-	size_t down = effects_count(scratch, " lie down");
+	size_t down = effects(" lie down");
 	pthread_t t;
 
 	assert_int_equal(pthread_create(&t, NULL, call, &p), 0);
@@ -141,7 +109,7 @@ static struct reply *wait_round(struct server *v, const char *tool_name,
 static void test_work_of_a_minute__is_had_in_two_rounds(void **unused)
 {
 	json_t *args = json_pack("{s:i}", "ms", 60 * SECOND_MS);
-	size_t had = effects_count(scratch, " get up");
+	size_t had = effects(" get up");
 	struct reply *r =
 		wait_round(one, "long_nap", args, NULL, BUDGET_MS + 1);
 	struct reply *t;
@@ -152,7 +120,7 @@ static void test_work_of_a_minute__is_had_in_two_rounds(void **unused)
 	t = wait_round(two, "long_nap", args, state_of(r),
 		       60 * SECOND_MS - BUDGET_MS);
 	assert_string_equal(result_text(t), "rested");
-	assert_int_equal(effects_count(scratch, " get up"), had + 1);
+	assert_int_equal(effects(" get up"), had + 1);
 	reply_free(r);
 	reply_free(t);
 	json_decref(args);
@@ -192,7 +160,7 @@ static struct reply *rounds_until_complete(const char *tool_name, json_t *args,
 static void test_work_of_ten_minutes__detaches(void **unused)
 {
 	json_t *args = json_pack("{s:i}", "ms", 10 * MINUTE_MS);
-	size_t had = effects_count(scratch, " get up");
+	size_t had = effects(" get up");
 	int rounds = 0;
 	struct reply *r = rounds_until_complete("long_nap", args, &rounds);
 	char *handle = handle_in(r);
@@ -209,7 +177,7 @@ static void test_work_of_ten_minutes__detaches(void **unused)
 		assert_true(rounds <= 3);
 	}
 	(void)printf("detached; %d calls of wait_for_task\n", calls);
-	assert_int_equal(effects_count(scratch, " get up"), had + 1);
+	assert_int_equal(effects(" get up"), had + 1);
 	reply_free(r);
 	free(handle);
 	json_decref(wait);
@@ -353,8 +321,8 @@ static void test_jump__ends_nothing_and_fires_once(void **unused)
 	struct ask b = tasks_of(two);
 	char *quiet[N];
 	char *napping[N];
-	size_t down = effects_count(scratch, " lie down");
-	size_t up = effects_count(scratch, " get up");
+	size_t down = effects(" lie down");
+	size_t up = effects(" get up");
 	struct reply *r;
 
 	(void)unused;
@@ -373,8 +341,8 @@ static void test_jump__ends_nothing_and_fires_once(void **unused)
 	}
 	for (int i = 0; i < N; i++)
 		assert_status(&b, quiet[i], "input_required");
-	assert_int_equal(effects_count(scratch, " lie down"), down + N);
-	assert_int_equal(effects_count(scratch, " get up"), up + N);
+	assert_int_equal(effects(" lie down"), down + N);
+	assert_int_equal(effects(" get up"), up + N);
 	for (int i = 0; i < N; i++) {
 		reply_free(task_do(&a, "tasks/cancel", quiet[i], NULL));
 		free(quiet[i]);
@@ -392,7 +360,7 @@ static void test_jump__takes_no_lease_from_the_living(void **unused)
 	const struct timespec nap = {0, 25 * 1000 * 1000};
 	struct ask a = tasks_of(one);
 	struct ask b = tasks_of(two);
-	size_t begun = effects_count(scratch, " begin");
+	size_t begun = effects(" begin");
 	double reaped = probe_metric(one, "bide_peers_reaped_total") +
 			probe_metric(two, "bide_peers_reaped_total");
 	char *ids[6];
@@ -416,7 +384,7 @@ static void test_jump__takes_no_lease_from_the_living(void **unused)
 		reply_free(r);
 		free(ids[i]);
 	}
-	assert_int_equal(effects_count(scratch, " begin"), begun + 6);
+	assert_int_equal(effects(" begin"), begun + 6);
 	assert_true(probe_metric(one, "bide_peers_reaped_total") +
 			    probe_metric(two, "bide_peers_reaped_total") ==
 		    reaped);
@@ -434,5 +402,5 @@ int main(void)
 		cmocka_unit_test(test_jump__takes_no_lease_from_the_living),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

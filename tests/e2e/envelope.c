@@ -13,32 +13,18 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
 
 #define META                                                                     \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"," \
 	"\"io.modelcontextprotocol/clientCapabilities\":{}}"
-
-static struct scratch *scratch;
-static struct server *one;
 
 static int setup(void **state)
 {
 	static const char *const args[] = {"--test-identity", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	scratch_free(scratch);
-	return 0;
+	return pair_one(args);
 }
 
 static struct ask plain(void)
@@ -627,5 +613,5 @@ int main(void)
 		cmocka_unit_test(test_identity__refused_is_401),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

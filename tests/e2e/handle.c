@@ -17,14 +17,9 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/pair.h"
 #include "tests/e2e/lib/raw.h"
-#include "tests/e2e/lib/server.h"
 
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 /* A budget that no slow machine outlasts, where the test is not about that. */
 static const char *const args_patient[] = {"--test-identity",
 					   "--wait-budget",
@@ -44,31 +39,12 @@ static const char *const args_quick[] = {"--test-identity", "--wait-budget",
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args_patient);
-	two = server_start(scratch, args_patient);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
+	return pair_both(args_patient);
 }
 
 static bool sanitized(void)
 {
 	return getenv("BIDE_SANITIZED") != NULL;
-}
-
-static struct ask as(struct server *v, const char *who)
-{
-	struct ask a = {.url = v->url, .principal = who};
-
-	return a;
 }
 
 /* How many tasks of @tool stand in state @state, by the operator's list. */
@@ -309,7 +285,7 @@ static void test_detach__and_wait_for_task(void **unused)
 static void call_and_leave(const char *name)
 {
 	struct ask a = as(one, "alice");
-	size_t begun = effects_count(scratch, " begin");
+	size_t begun = effects(" begin");
 	struct raw c = {0};
 
 	raw_open(&c, a.url);
@@ -498,5 +474,5 @@ int main(void)
 		cmocka_unit_test(test_upgrade__between_two_rounds),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

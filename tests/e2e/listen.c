@@ -16,60 +16,25 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
 #include "tests/e2e/lib/listener.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
+#include "tests/e2e/lib/task.h"
 
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 static const char *const quick[] = {"--test-identity", "--keep-alive", "200",
 				    NULL};
 
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, quick);
-	two = server_start(scratch, quick);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask as(struct server *v, const char *who)
-{
-	struct ask a = {.url = v->url, .principal = who, .can = CAN_TASKS};
-
-	return a;
-}
-
-static void create(struct ask *a, const char *name, char *id)
-{
-	struct reply *r = tool(a, name,
-			       strcmp(name, "confirm_delete") == 0
-				       ? json_pack("{s:s}", "filename", "f")
-				       : json_object());
-
-	assert_string_equal(result_type(r), "task");
-	(void)snprintf(id, 64, "%s", task_id(r));
-	reply_free(r);
+	return pair_both(quick);
 }
 
 /* F29; S34, S35, S48: a listener on B learns of what happens on A. */
 static void test_listener__learns_of_another_instance(void **unused)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
-	struct ask bob = as(two, "bob");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
+	struct ask bob = as_tasks(two, "bob");
 	struct listener l;
 	char id[64];
 	char others[64];
@@ -78,8 +43,9 @@ static void test_listener__learns_of_another_instance(void **unused)
 	const json_t *ids;
 
 	(void)unused;
-	create(&a, "confirm_delete", id);
-	create(&bob, "confirm_delete", others);
+	create(&a, "confirm_delete", json_pack("{s:s}", "filename", "f"), id);
+	create(&bob, "confirm_delete", json_pack("{s:s}", "filename", "f"),
+	       others);
 	listener_start(&l, b,
 		       json_pack("{s:[s,s,s],s:b}", "taskIds", id, others,
 				 "AAAAAAAAAAAAAAAAAAAAAA", "toolsListChanged",
@@ -114,7 +80,7 @@ static void test_listener__learns_of_another_instance(void **unused)
 /* F27: a silent stream has comments, none before the acknowledgement. */
 static void test_listener__silent_stream_has_comments(void **unused)
 {
-	struct ask b = as(two, "alice");
+	struct ask b = as_tasks(two, "alice");
 	struct listener l;
 	const char *data;
 	const char *colon;
@@ -159,7 +125,7 @@ static void *call_thread(void *arg)
 static void test_drain__answers_what_is_open(void **unused)
 {
 	struct server *v = server_start(scratch, quick);
-	struct ask a = as(v, "alice");
+	struct ask a = as_tasks(v, "alice");
 	struct ask form = {.url = v->url, .principal = "alice"};
 	struct listener l;
 	struct caller eph = {.a = form,
@@ -202,5 +168,5 @@ int main(void)
 		cmocka_unit_test(test_drain__answers_what_is_open),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

@@ -14,43 +14,18 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/pair.h"
 #include "tests/e2e/lib/raw.h"
-#include "tests/e2e/lib/server.h"
 
 #define REFUSED (-32602)
 #define NOTES   250
-
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 
 static const char *const identity[] = {"--test-identity", NULL};
 
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, identity);
-	two = server_start(scratch, identity);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask as(struct server *v, const char *who)
-{
-	struct ask a = {.url = v->url, .principal = who};
-
-	return a;
+	return pair_both(identity);
 }
 
 /* ---- one request ---- */
@@ -140,7 +115,7 @@ static void test_prompt__goes_on_elsewhere(void **unused)
 	struct ask a = as(third, "alice");
 	struct ask b = as(two, "alice");
 	struct ask c = as(one, "alice");
-	size_t before = effects_count(scratch, " between");
+	size_t before = effects(" between");
 	char *s = begin(get(&a, "ask_twice", NULL, NULL), "first");
 	char *t;
 	struct reply *r;
@@ -157,7 +132,7 @@ static void test_prompt__goes_on_elsewhere(void **unused)
 	assert_string_equal(
 		json_string_value(json_object_get(result(r), "description")),
 		"for a test of ours");
-	assert_int_equal(effects_count(scratch, " between"), before + 1);
+	assert_int_equal(effects(" between"), before + 1);
 	reply_free(r);
 	free(s);
 	free(t);
@@ -234,7 +209,7 @@ static void test_state__of_another_is_refused(void **unused)
 	struct ask a = as(one, "alice");
 	struct ask b = as(two, "alice");
 	struct ask bob = as(two, "bob");
-	size_t before = effects_count(scratch, " named");
+	size_t before = effects(" named");
 	char *prompt = begin(get(&a, "ask_name", NULL, NULL), "name");
 	char *resource =
 		begin(read_it(&a, "fixture://name", NULL, NULL), "name");
@@ -251,7 +226,7 @@ static void test_state__of_another_is_refused(void **unused)
 	refused(read_it(&b, "fixture://name", prompt, ada()), 200, REFUSED);
 	refused(get(&bob, "ask_name", prompt, ada()), 200, REFUSED);
 	refused(read_it(&bob, "fixture://name", resource, ada()), 200, REFUSED);
-	assert_int_equal(effects_count(scratch, " named"), before);
+	assert_int_equal(effects(" named"), before);
 	free(prompt);
 	free(resource);
 	free(called);
@@ -264,7 +239,7 @@ static void test_state__that_was_tampered_with_is_refused(void **unused)
 	struct server *other = server_start(s, identity);
 	struct ask a = as(one, "alice");
 	struct ask o = as(other, "alice");
-	size_t before = effects_count(scratch, " named");
+	size_t before = effects(" named");
 	char *states[2] = {
 		begin(get(&a, "ask_name", NULL, NULL), "name"),
 		begin(read_it(&a, "fixture://name", NULL, NULL), "name")};
@@ -289,7 +264,7 @@ static void test_state__that_was_tampered_with_is_refused(void **unused)
 		free(states[i]);
 		free(foreign[i]);
 	}
-	assert_int_equal(effects_count(scratch, " named"), before);
+	assert_int_equal(effects(" named"), before);
 	server_free(other);
 	scratch_free(s);
 }
@@ -396,8 +371,8 @@ static void leave_while_held(const char *method, const char *name,
 			     const char *member)
 {
 	struct ask a = as(one, "alice");
-	size_t held = effects_count(scratch, " holding");
-	size_t let_go = effects_count(scratch, " let go");
+	size_t held = effects(" holding");
+	size_t let_go = effects(" let go");
 	struct raw c = {0};
 	char *text = raw_request(&a, method, name,
 				 json_pack("{s:s}", member, name), NULL);
@@ -594,5 +569,5 @@ int main(void)
 		cmocka_unit_test(test_discover__declares_what_is_offered),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

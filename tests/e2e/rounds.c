@@ -16,43 +16,25 @@
 #include <cmocka.h>
 
 #include "tests/e2e/lib/balancer.h"
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
 
 #define ELICIT  "test_input_required_result_elicitation"
 #define REFUSED (-32602)
-
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 
 static int setup(void **state)
 {
 	static const char *const args[] = {"--test-identity", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
-	two = server_start(scratch, args);
+	(void)pair_both(args);
 	balancer_behind_start(args, one, two);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	balancer_behind_end();
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask as(struct server *v, const char *who)
-{
-	struct ask a = {.url = v->url, .principal = who};
-
-	return a;
+	return pair_end(state);
 }
 
 static struct reply *ask_first(struct ask *a, const char *name)
@@ -63,17 +45,6 @@ static struct reply *ask_first(struct ask *a, const char *name)
 	assert_string_equal(result_type(r), "input_required");
 	assert_non_null(state_of(r));
 	return r;
-}
-
-static size_t effects(const char *step)
-{
-	struct lines l = lines_read(scratch->effects);
-	size_t n = 0;
-
-	for (size_t i = 0; i < l.n; i++)
-		n += strstr(l.line[i], step) != NULL;
-	lines_free(&l);
-	return n;
 }
 
 static void test_round__continues_on_another_instance(void **unused)

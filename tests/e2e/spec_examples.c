@@ -16,31 +16,18 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
 
 #define CAN_EVERYTHING                                                         \
 	"{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":"   \
 	"{},\"context\":{}},\"roots\":{}}"
 
-static struct scratch *scratch;
-static struct server *one;
 static size_t sent;
 
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	scratch_free(scratch);
-	return 0;
+	return pair_one(NULL);
 }
 
 static void folder(char path[512], const char *type)
@@ -366,5 +353,5 @@ int main(void)
 		cmocka_unit_test(test_answers__of_the_examples_are_taken),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

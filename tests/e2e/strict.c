@@ -18,12 +18,9 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/pair.h"
 #include "tests/e2e/lib/probe.h"
 #include "tests/e2e/lib/raw.h"
-#include "tests/e2e/lib/server.h"
-#include "tests/e2e/lib/testclock.h"
 
 #define SECOND_MS   1000
 #define MINUTE_MS   60000
@@ -35,31 +32,19 @@
 #define ONE_WAITS   "task WHERE state = 3 AND waiters = 1"
 #define NOBODY_ELSE "task WHERE state < 4 AND waiters > 0"
 
-static struct scratch *scratch;
-static struct testclock *the_clock;
-
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	the_clock = testclock_new(scratch);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	testclock_free(the_clock);
-	scratch_free(scratch);
+	pair_clock();
 	return 0;
 }
 
 static struct server *start(const char *option, const char *value)
 {
-	const char *const args[] = {"--test-clock", the_clock->path, option,
-				    value, NULL};
+	const char *const args[] = {option, value, NULL};
 
-	return server_start(scratch, args);
+	(void)pair_one(args);
+	return one;
 }
 
 /* ---- the client ---- */
@@ -77,6 +62,13 @@ static struct strict strict_client(const struct server *v)
 {
 	return (struct strict){
 		.at = v, .conn = {.fd = -1}, .answered = json_object()};
+}
+
+/* Of two servers, at the first. */
+static struct strict strict_at_one(void)
+{
+	(void)pair_both(NULL);
+	return strict_client(one);
 }
 
 static void strict_end(struct strict *s)
@@ -240,11 +232,6 @@ static struct reply *see_it_through(struct strict *s, const char *name,
 	return r;
 }
 
-static size_t effects(const char *step)
-{
-	return effects_count(scratch, step);
-}
-
 /* ---- patience ---- */
 
 /* Each request was answered within its 60 s, on one connection. */
@@ -266,7 +253,6 @@ static void test_ten_minutes__are_had_by_wait_for_task(void **unused)
 	reply_free(r);
 	json_decref(args);
 	strict_end(&s);
-	server_free(v);
 }
 
 /* The question comes while it waits by its handle; an answer that does not fit
@@ -291,7 +277,6 @@ static void question_after(json_int_t ms)
 	reply_free(r);
 	json_decref(args);
 	strict_end(&s);
-	server_free(v);
 }
 
 static void test_question__comes_to_who_waits_for_a_task(void **unused)
@@ -314,7 +299,6 @@ static void test_rounds__without_end_are_given_up(void **unused)
 	assert_string_equal(s.gave_up, "a third round asked nothing");
 	json_decref(args);
 	strict_end(&s);
-	server_free(v);
 }
 
 /* ---- time-outs ---- */
@@ -349,7 +333,6 @@ static void test_timeout__is_followed_by_the_same_request(void **unused)
 	reply_free(r);
 	json_decref(args);
 	strict_end(&s);
-	server_free(v);
 }
 
 /* ---- a restart ---- */
@@ -357,9 +340,7 @@ static void test_timeout__is_followed_by_the_same_request(void **unused)
 /* An instance that stops gives it a round, whole, and says that it closes. */
 static void test_restart__is_a_round_like_any(void **unused)
 {
-	struct server *one = start(NULL, NULL);
-	struct server *two = start(NULL, NULL);
-	struct strict s = strict_client(one);
+	struct strict s = strict_at_one();
 	json_t *args = json_pack("{s:i}", "ms", 40 * SECOND_MS);
 	struct reply *r;
 
@@ -380,17 +361,13 @@ static void test_restart__is_a_round_like_any(void **unused)
 	reply_free(r);
 	json_decref(args);
 	strict_end(&s);
-	server_free(one);
-	server_free(two);
 }
 
 /* A round of a restart counts as any: where it would be the third, the call
  * detaches. */
 static void test_restart__is_no_third_round(void **unused)
 {
-	struct server *one = start(NULL, NULL);
-	struct server *two = start(NULL, NULL);
-	struct strict s = strict_client(one);
+	struct strict s = strict_at_one();
 	json_t *args = json_pack("{s:i}", "ms", 4 * MINUTE_MS);
 	struct reply *r = one_round(&s, "long_nap", args, NULL, NULL);
 	struct reply *second =
@@ -419,8 +396,6 @@ static void test_restart__is_no_third_round(void **unused)
 	json_decref(handle);
 	json_decref(args);
 	strict_end(&s);
-	server_free(one);
-	server_free(two);
 }
 
 /* ---- the tasks extension ---- */
@@ -474,10 +449,9 @@ static void test_tasks__no_key_is_asked_twice(void **unused)
 	reply_free(r);
 	free(task);
 	strict_end(&s);
-	server_free(v);
 }
 
-#define STRICT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define STRICT(test) cmocka_unit_test_setup_teardown(test, setup, pair_end)
 
 int main(void)
 {

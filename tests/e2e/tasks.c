@@ -15,40 +15,17 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
 
 #define NO_TASK (-32602)
 
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 static const char *const identity[] = {"--test-identity", "--sweep-interval",
 				       "50", NULL};
 
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, identity);
-	two = server_start(scratch, identity);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask as(struct server *v, const char *who)
-{
-	struct ask a = {.url = v->url, .principal = who, .can = CAN_TASKS};
-
-	return a;
+	return pair_both(identity);
 }
 
 /* Creates a task; its id in @id. */
@@ -90,8 +67,8 @@ static const json_t *member(const struct reply *r, const char *name)
 
 static void test_task__runs_and_keeps_its_result(void **unused)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -112,7 +89,7 @@ static void test_task__runs_and_keeps_its_result(void **unused)
 
 static void test_task__error_result_is_completed(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -134,8 +111,8 @@ static void test_task__error_result_is_completed(void **unused)
 /* S43, S44; F16: partial answers, and the very next tasks/get shows it. */
 static void test_questions__partial_answers_count_at_once(void **unused)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -166,7 +143,7 @@ static void test_questions__partial_answers_count_at_once(void **unused)
 /* F11; S43: a misfit is asked again under a new key, the rest is kept. */
 static void test_questions__misfit_gets_a_new_key(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 	json_t *answers;
@@ -200,7 +177,7 @@ static void test_questions__misfit_gets_a_new_key(void **unused)
 /* F17: an answer to a question never asked: acknowledged, no effect. */
 static void test_update__unknown_key_has_no_effect(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -220,8 +197,8 @@ static void test_update__unknown_key_has_no_effect(void **unused)
 /* An answer is accepted once: the first one wins, on whichever instance. */
 static void test_answer__is_accepted_once(void **unused)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -242,8 +219,8 @@ static void test_answer__is_accepted_once(void **unused)
 /* How long it takes to cancel a task at the other instance. */
 static long cancel_ms(void)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	struct timespec t0;
 	struct timespec t1;
 	char id[64];
@@ -267,7 +244,7 @@ static long cancel_ms(void)
 /* S42, S53; F20, F21 */
 static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 	int slow = 0;
@@ -293,7 +270,7 @@ static void test_cancel__ends_it_or_leaves_its_end(void **unused)
 static void test_cancelled_notification__leaves_the_task_alone(void **unused)
 {
 	json_t *maker = json_integer(4711);
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	char which[96];
 	char body[256];
@@ -333,8 +310,8 @@ static void test_other_caller__cannot_tell_it_exists(void **unused)
 {
 	static const char *const methods[] = {"tasks/get", "tasks/update",
 					      "tasks/cancel"};
-	struct ask a = as(one, "alice");
-	struct ask bob = as(two, "bob");
+	struct ask a = as_tasks(one, "alice");
+	struct ask bob = as_tasks(two, "bob");
 	char id[64];
 	struct reply *r;
 
@@ -367,7 +344,7 @@ static void test_undeclared__gets_no_task(void **unused)
 	static const char *const cans[] = {
 		"{}", "{\"tasks\":{\"requests\":{}}}",
 		"{\"extensions\":{\"com.example/x\":{}}}"};
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 
 	(void)unused;
@@ -400,7 +377,7 @@ static void test_undeclared__gets_no_task(void **unused)
 /* S52: the 2025 `task` parameter is ignored, its ttl too. */
 static void test_legacy_task_param__is_ignored(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	json_t *p = json_pack("{s:s,s:{s:s},s:{s:i}}", "name", "greet",
 			      "arguments", "name", "Ada", "task", "ttl", 5);
 	struct reply *r = rpc(&a, "tools/call", "greet", p);
@@ -424,9 +401,9 @@ static void test_legacy_task_param__is_ignored(void **unused)
 /* F32: the same key and arguments: the same task; others conflict. */
 static void test_idempotency__finds_the_task(void **unused)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
-	struct ask bob = as(two, "bob");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
+	struct ask bob = as_tasks(two, "bob");
 	char id[64];
 	struct reply *r;
 
@@ -451,7 +428,7 @@ static void test_finished__survives_a_restart(void **unused)
 {
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, identity);
-	struct ask a = as(v, "alice");
+	struct ask a = as_tasks(v, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -461,7 +438,7 @@ static void test_finished__survives_a_restart(void **unused)
 	server_kill(v, SIGKILL);
 	server_free(v);
 	v = server_start(s, identity);
-	a = as(v, "alice");
+	a = as_tasks(v, "alice");
 	r = task_do(&a, "tasks/get", id, NULL);
 	assert_string_equal(task_status(r), "completed");
 	assert_non_null(strstr(r->raw, "two steps done"));
@@ -473,7 +450,7 @@ static void test_finished__survives_a_restart(void **unused)
 /* A question past its deadline wakes the handler, which decides. */
 static void test_deadline__wakes_the_handler(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -487,7 +464,7 @@ static void test_deadline__wakes_the_handler(void **unused)
 /* F19: a TTL that is announced is enforced. */
 static void test_ttl__is_enforced(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r = tool(&a, "short_lived", NULL);
 
@@ -502,7 +479,7 @@ static void test_ttl__is_enforced(void **unused)
 
 static void test_max_run__ends_it(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 
@@ -515,7 +492,7 @@ static void test_max_run__ends_it(void **unused)
 
 static void test_sleep__holds_no_worker(void **unused)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char ids[24][64];
 	struct reply *r;
 
@@ -532,7 +509,7 @@ static void test_sleep__holds_no_worker(void **unused)
 /* Whether one that works for @ms still did when its answer was taken. */
 static bool answered_at_work(int ms)
 {
-	struct ask a = as(one, "alice");
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 	struct reply *r;
 	bool works;
@@ -565,8 +542,8 @@ static void test_publish__is_answered_while_it_works(void **unused)
 /* A tool that asks by rounds and then becomes a task; a repeat finds it. */
 static void test_persist__after_rounds(void **unused)
 {
-	struct ask a = as(one, "alice");
-	struct ask b = as(two, "alice");
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	struct reply *r = tool(&a, "test_tool_with_task", json_object());
 	struct reply *s;
 	struct reply *t;
@@ -606,7 +583,7 @@ static void test_crasher__fails_after_three(void **unused)
 	watcher = server_start(s, none);
 	for (size_t i = 0; i < 3; i++)
 		v[i] = server_start(s, NULL);
-	a = as(watcher, NULL);
+	a = as_tasks(watcher, NULL);
 	create(&a, "crasher", NULL, id);
 	r = await(&a, id, "failed");
 	assert_non_null(member(r, "error"));
@@ -628,8 +605,8 @@ static void test_missing_tool__leaves_the_task_ready(void **unused)
 	struct server *maker = server_start(s, none);
 	struct server *lacks = server_start(s, without);
 	struct server *has;
-	struct ask a = as(maker, NULL);
-	struct ask b = as(lacks, NULL);
+	struct ask a = as_tasks(maker, NULL);
+	struct ask b = as_tasks(lacks, NULL);
 	char id[64];
 	char other[64];
 	struct reply *r;
@@ -677,5 +654,5 @@ int main(void)
 		cmocka_unit_test(test_missing_tool__leaves_the_task_ready),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }
