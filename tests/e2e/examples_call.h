@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
 
 /* Calls of the examples round by round, written as JSON. */
 #define ACCEPT(content) "{\"action\":\"accept\",\"content\":{" content "}}"

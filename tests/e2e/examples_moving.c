@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The two uses that SEP-2322 has for request state, as examples: a rolling
- * upgrade, where A runs version 1 of the tool and B version 2, and work that is
- * handed on.
+ * upgrade, where one runs version 1 of the tool and two version 2, and work
+ * that is handed on.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -10,24 +10,20 @@
 
 #include "tests/e2e/examples_call.h"
 
-static struct scratch *scratch;
-static struct server *a;
-static struct server *b;
-
-/* ---- rolling_upgrade: A is version 1, B version 2 ---- */
+/* ---- rolling_upgrade: one is version 1, two version 2 ---- */
 static const struct call logins = {"link_accounts", CAN_FORM, "{}"};
 #define GOOGLE    "\"google_login\":" ACCEPT("\"name\":\"at-google\"")
 #define MICROSOFT "\"microsoft_login\":" ACCEPT("\"name\":\"at-microsoft\"")
 
 static void test_upgrade__old_to_new(void **state)
 {
-	struct reply *r = begin(a, &logins);
+	struct reply *r = begin(one, &logins);
 
 	(void)state;
 	assert_asks(r, 2, "google_login");
-	r = next(b, &logins, r, "{" LOGIN "," GOOGLE "}");
+	r = next(two, &logins, r, "{" LOGIN "," GOOGLE "}");
 	assert_asks(r, 1, "microsoft_login");
-	r = next(b, &logins, r, "{" MICROSOFT "}");
+	r = next(two, &logins, r, "{" MICROSOFT "}");
 	assert_ends(r,
 		    "Linked octocat (GitHub) and at-microsoft (Microsoft), by "
 		    "version 2",
@@ -36,13 +32,13 @@ static void test_upgrade__old_to_new(void **state)
 
 static void test_upgrade__new_to_old(void **state)
 {
-	struct reply *r = begin(b, &logins);
+	struct reply *r = begin(two, &logins);
 
 	(void)state;
 	assert_asks(r, 2, "microsoft_login");
-	r = next(a, &logins, r, "{" LOGIN "," MICROSOFT "}");
+	r = next(one, &logins, r, "{" LOGIN "," MICROSOFT "}");
 	assert_asks(r, 1, "google_login");
-	r = next(a, &logins, r, "{" GOOGLE "}");
+	r = next(one, &logins, r, "{" GOOGLE "}");
 	assert_ends(r,
 		    "Linked octocat (GitHub) and at-google (Google), by "
 		    "version 1",
@@ -52,28 +48,28 @@ static void test_upgrade__new_to_old(void **state)
 /* A version that does not ask for an answer keeps it for one that does. */
 static void test_upgrade__there_and_back_asks_nobody_twice(void **state)
 {
-	struct reply *r =
-		next(b, &logins, begin(a, &logins), "{" LOGIN "," GOOGLE "}");
+	struct reply *r = next(two, &logins, begin(one, &logins),
+			       "{" LOGIN "," GOOGLE "}");
 
 	(void)state;
 	assert_asks(r, 1, "microsoft_login");
-	r = next(a, &logins, r, "{" MICROSOFT "}");
+	r = next(one, &logins, r, "{" MICROSOFT "}");
 	assert_ends(r, "at-google (Google), by version 1", false);
 }
 
 static void test_upgrade__no_to_a_dropped_question_is_no_matter(void **state)
 {
-	struct reply *r = next(b, &logins, begin(a, &logins),
+	struct reply *r = next(two, &logins, begin(one, &logins),
 			       "{" LOGIN ",\"google_login\":" DECLINE "}");
 
 	(void)state;
 	assert_asks(r, 1, "microsoft_login");
-	assert_ends(next(b, &logins, r, "{" MICROSOFT "}"),
+	assert_ends(next(two, &logins, r, "{" MICROSOFT "}"),
 		    "at-microsoft (Microsoft), by version 2", false);
-	r = next(b, &logins, begin(a, &logins),
+	r = next(two, &logins, begin(one, &logins),
 		 "{\"github_login\":" CANCEL "," GOOGLE "}");
 	assert_asks(r, 1, "microsoft_login");
-	assert_ends(next(b, &logins, r, "{" MICROSOFT "}"),
+	assert_ends(next(two, &logins, r, "{" MICROSOFT "}"),
 		    "The GitHub login was cancelled", false);
 }
 
@@ -82,8 +78,8 @@ static void test_upgrade__needs_forms_in_both_versions(void **state)
 	static const struct call c = {"link_accounts", CAN_NOTHING, "{}"};
 
 	(void)state;
-	assert_refused(begin(a, &c), "elicitation");
-	assert_refused(begin(b, &c), "elicitation");
+	assert_refused(begin(one, &c), "elicitation");
+	assert_refused(begin(two, &c), "elicitation");
 }
 
 /* ---- load_shedding ---- */
@@ -120,10 +116,10 @@ static void test_shedding__hands_the_work_on(void **state)
 	assert_int_equal(unsetenv("SHED_ABOVE"), 0);
 	r = begin(busy, &primes);
 	assert_sheds(r);
-	r = next(b, &primes, r, NULL);
+	r = next(two, &primes, r, NULL);
 	assert_int_equal(counted_by(r, 0), busy->pid);
 	for (size_t i = 1; i < 8; i++)
-		assert_int_equal(counted_by(r, i), b->pid);
+		assert_int_equal(counted_by(r, i), two->pid);
 	assert_ends(r, "There are 78498 primes below 1000000.", false);
 	/* A call is shed once: with nobody else there it ends all the same. */
 	r = next(busy, &primes, begin(busy, &primes), NULL);
@@ -159,9 +155,9 @@ static bool drained(const char *below, const char *text)
 
 	if (handed) {
 		assert_sheds(r);
-		r = next(b, &c, r, NULL);
+		r = next(two, &c, r, NULL);
 		assert_int_equal(counted_by(r, 0), pid);
-		assert_int_equal(counted_by(r, 7), b->pid);
+		assert_int_equal(counted_by(r, 7), two->pid);
 	}
 	assert_ends(r, text, false);
 	assert_int_equal(server_wait(old), 0);
@@ -183,21 +179,12 @@ static void test_shedding__draining_loses_no_work(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
+	pair_scratch();
 	server_use("examples/demo_server");
 	assert_int_equal(setenv("TOOL_VERSION", "1", 1), 0);
-	a = server_start(scratch, NULL);
+	one = server_start(scratch, NULL);
 	assert_int_equal(setenv("TOOL_VERSION", "2", 1), 0);
-	b = server_start(scratch, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(a);
-	server_free(b);
-	scratch_free(scratch);
+	two = server_start(scratch, NULL);
 	return 0;
 }
 
@@ -215,5 +202,5 @@ int main(void)
 		T(shedding__draining_loses_no_work),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

@@ -17,21 +17,14 @@
 
 #define MESSAGE(content)                                                       \
 	"{\"role\":\"assistant\",\"model\":\"m-1\",\"content\":" content "}"
-#define TEXT(text)      "{\"type\":\"text\",\"text\":\"" text "\"}"
-#define ACCEPT(content) "{\"action\":\"accept\",\"content\":{" content "}}"
-#define DECLINE         "{\"action\":\"decline\"}"
-#define CANCEL          "{\"action\":\"cancel\"}"
-
-static struct scratch *scratch;
-static struct server *a;
-static struct server *b;
+#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
 
 /* What both instances wrote so far of @line, after all they were asked: a work
  * item of its own is changed at each, and its line waited for. */
-static int effects(const char *line)
+static int both_wrote(const char *line)
 {
 	static int number = 100000;
-	struct server *const both[] = {a, b};
+	struct server *const both[] = {one, two};
 	int n = 0;
 
 	for (size_t i = 0; i < 2; i++) {
@@ -59,7 +52,7 @@ static const struct call summary = {"summarize_incidents", CAN_SAMPLE,
 
 static void test_summary__is_what_the_model_wrote(void **state)
 {
-	struct reply *r = begin(a, &summary);
+	struct reply *r = begin(one, &summary);
 	const json_t *params;
 
 	(void)state;
@@ -68,7 +61,7 @@ static void test_summary__is_what_the_model_wrote(void **state)
 	assert_int_equal(
 		json_integer_value(json_object_get(params, "maxTokens")), 400);
 	assert_non_null(json_object_get(params, "systemPrompt"));
-	r = next(b, &summary, r,
+	r = next(two, &summary, r,
 		 "{\"summary\":" MESSAGE(TEXT("three bullets")) "}");
 	assert_ends(r, "three bullets", false);
 }
@@ -76,7 +69,7 @@ static void test_summary__is_what_the_model_wrote(void **state)
 static void test_summary__content_is_a_block_or_an_array(void **state)
 {
 	struct reply *r = next(
-		a, &summary, begin(b, &summary),
+		one, &summary, begin(two, &summary),
 		"{\"summary\":" MESSAGE("[{\"type\":\"image\",\"data\":\"\","
 					"\"mimeType\":\"image/png\"}," TEXT(
 						"the second block") "]") "}");
@@ -90,15 +83,15 @@ static void test_summary__content_is_a_block_or_an_array(void **state)
 static void test_summary__has_no_action(void **state)
 {
 	struct reply *r =
-		next(b, &summary, begin(a, &summary),
+		next(two, &summary, begin(one, &summary),
 		     "{\"summary\":{\"action\":\"accept\",\"content\":" TEXT(
 			     "as the guide has it") "}}");
 
 	(void)state;
 	assert_asks(r, 1, "summary");
-	r = next(a, &summary, r, "{\"summary\":" DECLINE "}");
+	r = next(one, &summary, r, "{\"summary\":" DECLINE "}");
 	assert_asks(r, 1, "summary");
-	r = next(a, &summary, r,
+	r = next(one, &summary, r,
 		 "{\"summary\":" MESSAGE(TEXT("as the schema has it")) "}");
 	assert_ends(r, "as the schema has it", false);
 }
@@ -106,24 +99,24 @@ static void test_summary__has_no_action(void **state)
 static void
 test_summary__is_recorded_once_and_only_if_there_is_one(void **state)
 {
-	int before = effects(RECORDED);
-	struct reply *r = begin(a, &summary);
-	struct ask ask = {.url = b->url, .can = CAN_SAMPLE};
+	int before = both_wrote(RECORDED);
+	struct reply *r = begin(one, &summary);
+	struct ask ask = {.url = two->url, .can = CAN_SAMPLE};
 	struct reply *s;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		ask.url = i == 0 ? b->url : a->url;
+		ask.url = i == 0 ? two->url : one->url;
 		s = again(&ask, summary.tool, parsed(summary.args), state_of(r),
 			  parsed("{\"summary\":" MESSAGE(TEXT("once")) "}"));
 		assert_ends(s, "once", false);
 	}
-	assert_int_equal(effects(RECORDED), before + 1);
+	assert_int_equal(both_wrote(RECORDED), before + 1);
 	reply_free(r);
-	r = next(b, &summary, begin(a, &summary),
+	r = next(two, &summary, begin(one, &summary),
 		 "{\"summary\":" MESSAGE("[]") "}");
 	assert_ends(r, "Nothing was recorded", true);
-	assert_int_equal(effects(RECORDED), before + 1);
+	assert_int_equal(both_wrote(RECORDED), before + 1);
 }
 
 static void test_summary__without_sampling_is_the_digest(void **state)
@@ -134,11 +127,11 @@ static void test_summary__without_sampling_is_the_digest(void **state)
 					 "{\"since\":\"2099-01-01\"}"};
 
 	(void)state;
-	assert_ends(begin(a, &none), "login: expired certificate", false);
+	assert_ends(begin(one, &none), "login: expired certificate", false);
 	/* Capabilities belong to a request: they may be gone at the next. */
-	assert_ends(next(b, &none, begin(a, &summary), NULL),
+	assert_ends(next(two, &none, begin(one, &summary), NULL),
 		    "login: expired certificate", false);
-	assert_ends(begin(a, &late), "No incidents since", false);
+	assert_ends(begin(one, &late), "No incidents since", false);
 }
 
 /* ---- update_work_item ---- */
@@ -152,35 +145,35 @@ static void test_work_item__takes_three_rounds_anywhere(void **state)
 {
 	static const struct call c = {"update_work_item", CAN_FORM,
 				      RESOLVE("4522")};
-	struct reply *r = begin(a, &c);
+	struct reply *r = begin(one, &c);
 
 	(void)state;
 	assert_asks(r, 1, "resolution");
-	r = next(b, &c, r, RESOLUTION("Duplicate"));
+	r = next(two, &c, r, RESOLUTION("Duplicate"));
 	assert_asks(r, 1, "duplicate_of");
-	r = next(a, &c, r, ORIGINAL("4301"));
+	r = next(one, &c, r, ORIGINAL("4301"));
 	assert_ends(r,
 		    "Bug #4522 resolved as Duplicate of Bug #4301. State set "
 		    "to Resolved and duplicate link created.",
 		    false);
-	assert_int_equal(effects("work item 4522 "), 1);
+	assert_int_equal(both_wrote("work item 4522 "), 1);
 }
 
 static void test_work_item__repeated_last_round_writes_once(void **state)
 {
 	static const struct call c = {"update_work_item", CAN_FORM,
 				      RESOLVE("4600")};
-	struct reply *r = begin(a, &c);
+	struct reply *r = begin(one, &c);
 	struct ask ask = {.can = CAN_FORM};
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		ask.url = i % 2 == 0 ? b->url : a->url;
+		ask.url = i % 2 == 0 ? two->url : one->url;
 		assert_ends(again(&ask, c.tool, parsed(c.args), state_of(r),
 				  parsed(RESOLUTION("Fixed"))),
 			    "Resolution to Fixed", false);
 	}
-	assert_int_equal(effects("work item 4600 "), 1);
+	assert_int_equal(both_wrote("work item 4600 "), 1);
 	reply_free(r);
 }
 
@@ -202,11 +195,12 @@ static void test_work_item__declined_or_cancelled_is_unchanged(void **state)
 			       no[i]);
 		(void)snprintf(second, sizeof(second), "{\"duplicate_of\":%s}",
 			       no[i]);
-		assert_ends(next(b, &c, begin(a, &c), first), word[i], false);
-		r = next(b, &c, begin(a, &c), RESOLUTION("Duplicate"));
-		assert_ends(next(a, &c, r, second), word[i], false);
+		assert_ends(next(two, &c, begin(one, &c), first), word[i],
+			    false);
+		r = next(two, &c, begin(one, &c), RESOLUTION("Duplicate"));
+		assert_ends(next(one, &c, r, second), word[i], false);
 	}
-	assert_int_equal(effects("work item 4700 "), 0);
+	assert_int_equal(both_wrote("work item 4700 "), 0);
 }
 
 /* What does not fit is asked again; what was given before is kept. */
@@ -214,17 +208,17 @@ static void test_work_item__misfit_is_asked_again(void **state)
 {
 	static const struct call c = {"update_work_item", CAN_FORM,
 				      RESOLVE("4800")};
-	struct reply *r = next(b, &c, begin(a, &c), RESOLUTION("Perhaps"));
+	struct reply *r = next(two, &c, begin(one, &c), RESOLUTION("Perhaps"));
 
 	(void)state;
 	assert_asks(r, 1, "resolution");
-	r = next(a, &c, r, RESOLUTION("Duplicate"));
+	r = next(one, &c, r, RESOLUTION("Duplicate"));
 	assert_asks(r, 1, "duplicate_of");
-	r = next(b, &c, r, ORIGINAL("\"4301\""));
+	r = next(two, &c, r, ORIGINAL("\"4301\""));
 	assert_asks(r, 1, "duplicate_of");
-	r = next(a, &c, r, ORIGINAL("4800"));
+	r = next(one, &c, r, ORIGINAL("4800"));
 	assert_ends(r, "cannot be a duplicate of itself", true);
-	assert_int_equal(effects("work item 4800 "), 0);
+	assert_int_equal(both_wrote("work item 4800 "), 0);
 }
 
 static void test_work_item__asks_only_what_the_rules_want(void **state)
@@ -245,12 +239,12 @@ static void test_work_item__asks_only_what_the_rules_want(void **state)
 	struct reply *r;
 
 	(void)state;
-	assert_ends(begin(a, &active), "State set to New", false);
-	assert_ends(begin(a, &given), "Duplicate of Bug #1", false);
-	r = begin(a, &half);
+	assert_ends(begin(one, &active), "State set to New", false);
+	assert_ends(begin(one, &given), "Duplicate of Bug #1", false);
+	r = begin(one, &half);
 	assert_asks(r, 1, "duplicate_of");
 	reply_free(r);
-	assert_ends(begin(a, &unable), "cannot show a form", false);
+	assert_ends(begin(one, &unable), "cannot show a form", false);
 }
 
 /* ---- get_weather ---- */
@@ -260,7 +254,7 @@ static const struct call weather = {"get_weather", CAN_BOTH,
 
 static void test_weather__asks_two_kinds_in_one_round(void **state)
 {
-	struct reply *r = begin(a, &weather);
+	struct reply *r = begin(one, &weather);
 
 	(void)state;
 	assert_asks(r, 2, "github_login");
@@ -270,7 +264,7 @@ static void test_weather__asks_two_kinds_in_one_round(void **state)
 	assert_string_equal(
 		json_string_value(json_object_get(asked(r, "unit"), "method")),
 		"sampling/createMessage");
-	r = next(b, &weather, r, "{" LOGIN "," UNIT "}");
+	r = next(two, &weather, r, "{" LOGIN "," UNIT "}");
 	assert_ends(r,
 		    "Current weather in New York:\nTemperature: 72\u00b0F\n"
 		    "Conditions: Partly cloudy",
@@ -282,29 +276,29 @@ static void test_weather__asks_two_kinds_in_one_round(void **state)
 static void test_weather__what_is_missing_is_asked_again(void **state)
 {
 	struct reply *r = next(
-		b, &weather, begin(a, &weather),
+		two, &weather, begin(one, &weather),
 		"{\"not_requested_info\":" ACCEPT(
 			"\"not_requested_param_name\":\"Information the server "
 			"did not request\"") "}");
 
 	(void)state;
 	assert_asks(r, 2, "github_login");
-	r = next(a, &weather, r, "{" UNIT "}");
+	r = next(one, &weather, r, "{" UNIT "}");
 	assert_asks(r, 1, "github_login");
-	r = next(b, &weather, r, "{" LOGIN "}");
+	r = next(two, &weather, r, "{" LOGIN "}");
 	assert_ends(r, "72\u00b0F", false);
 }
 
 static void test_weather__each_answer_counts_on_its_own(void **state)
 {
 	(void)state;
-	assert_ends(next(b, &weather, begin(a, &weather),
+	assert_ends(next(two, &weather, begin(one, &weather),
 			 "{\"github_login\":" DECLINE "," UNIT "}"),
 		    "The login was declined", false);
-	assert_ends(next(b, &weather, begin(a, &weather),
+	assert_ends(next(two, &weather, begin(one, &weather),
 			 "{\"github_login\":" CANCEL "," UNIT "}"),
 		    "The login was cancelled", false);
-	assert_ends(next(b, &weather, begin(a, &weather),
+	assert_ends(next(two, &weather, begin(one, &weather),
 			 "{" LOGIN ",\"unit\":" MESSAGE(TEXT("Kelvin")) "}"),
 		    "22\u00b0C", false);
 }
@@ -317,13 +311,13 @@ static void test_weather__goes_without_sampling_but_not_forms(void **state)
 					    "{\"location\":\"paris\"}"};
 	static const struct call nowhere = {"get_weather", CAN_BOTH,
 					    "{\"location\":\"Atlantis\"}"};
-	struct reply *r = begin(a, &forms);
+	struct reply *r = begin(one, &forms);
 
 	(void)state;
 	assert_asks(r, 1, "github_login");
-	assert_ends(next(b, &forms, r, "{" LOGIN "}"), "17\u00b0C", false);
-	assert_refused(begin(a, &prompts), "elicitation");
-	assert_ends(begin(a, &nowhere), "no station in Atlantis", true);
+	assert_ends(next(two, &forms, r, "{" LOGIN "}"), "17\u00b0C", false);
+	assert_refused(begin(one, &prompts), "elicitation");
+	assert_ends(begin(one, &nowhere), "no station in Atlantis", true);
 }
 
 /* A program of ephemeral tools has no call that names wait_for_task. */
@@ -360,19 +354,19 @@ static void test_files__come_by_path(void **state)
 		"{\"path\":\"none\"}"};
 
 	(void)state;
-	assert_ends(begin(a, &inside), "docs:\na b.md", false);
+	assert_ends(begin(one, &inside), "docs:\na b.md", false);
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
 		struct call c = {"list_project_files", CAN_ROOTS, outside[i]};
 
-		assert_ends(begin(a, &c), "is not a directory under an allowed",
-			    true);
+		assert_ends(begin(one, &c),
+			    "is not a directory under an allowed", true);
 	}
 }
 
 static void test_files__roots_are_a_hint_and_decide_nothing(void **state)
 {
 	static const struct call c = {"list_project_files", CAN_ROOTS, "{}"};
-	struct reply *r = begin(a, &c);
+	struct reply *r = begin(one, &c);
 	const json_t *content;
 	char answers[1024];
 
@@ -384,7 +378,7 @@ static void test_files__roots_are_a_hint_and_decide_nothing(void **state)
 		       "{\"uri\":\"file://%s/docs%%2F..%%2F..\"},"
 		       "{\"uri\":\"file://%s/out\"}]}}",
 		       scratch->dir, scratch->dir, scratch->dir);
-	r = next(b, &c, r, answers);
+	r = next(two, &c, r, answers);
 	content = json_object_get(result(r), "content");
 	assert_int_equal(json_array_size(content), 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -395,7 +389,7 @@ static void test_files__roots_are_a_hint_and_decide_nothing(void **state)
 						    : "not allowed here"));
 	}
 	reply_free(r);
-	assert_ends(next(b, &c, begin(a, &c), "{\"roots\":{\"roots\":[]}}"),
+	assert_ends(next(two, &c, begin(one, &c), "{\"roots\":{\"roots\":[]}}"),
 		    "has no roots", false);
 }
 
@@ -404,7 +398,7 @@ static void test_files__without_roots_a_path_is_wanted(void **state)
 	static const struct call c = {"list_project_files", CAN_NOTHING, "{}"};
 
 	(void)state;
-	assert_ends(begin(a, &c), "Call again with a \"path\"", false);
+	assert_ends(begin(one, &c), "Call again with a \"path\"", false);
 }
 
 /* ---- all ---- */
@@ -427,21 +421,10 @@ static void make_files(void)
 static int setup(void **state)
 {
 	(void)state;
-	scratch = scratch_new();
+	pair_scratch();
 	make_files();
 	server_use("examples/demo_server");
-	a = server_start(scratch, NULL);
-	b = server_start(scratch, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(a);
-	server_free(b);
-	scratch_free(scratch);
-	return 0;
+	return pair_both(NULL);
 }
 
 #define T(name) cmocka_unit_test(test_##name)
@@ -469,5 +452,5 @@ int main(void)
 		T(files__without_roots_a_path_is_wanted),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }
