@@ -17,49 +17,23 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
+#include "tests/e2e/lib/pair.h"
 #include "tests/e2e/lib/probe.h"
 #include "tests/e2e/lib/raw.h"
-#include "tests/e2e/lib/server.h"
-#include "tests/e2e/lib/testclock.h"
 
 #define ELICIT   "test_input_required_result_elicitation"
 #define NAP_MS   40000 /* less than a request waits */
 #define HOUR_MS  3600000
 #define GRACE_MS 120000 /* the default of --disconnect-grace */
 
-static struct scratch *scratch;
-static struct testclock *the_clock;
-static struct server *server;
-
 static int setup(void **state)
 {
+	static const char *const args[] = {"--test-identity",
+					   "--sweep-interval", "50", NULL};
+
 	(void)state;
-	scratch = scratch_new();
-	the_clock = testclock_new(scratch);
-	{
-		const char *const args[] = {
-			"--test-identity",  "--test-clock", the_clock->path,
-			"--sweep-interval", "50",           NULL};
-
-		server = server_start(scratch, args);
-	}
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(server);
-	testclock_free(the_clock);
-	scratch_free(scratch);
-	return 0;
-}
-
-static size_t effects(const char *step)
-{
-	return effects_count(scratch, step);
+	pair_clock();
+	return pair_one(args);
 }
 
 static void nap(void)
@@ -67,11 +41,6 @@ static void nap(void)
 	const struct timespec ms = {0, 5 * 1000 * 1000};
 
 	(void)nanosleep(&ms, NULL);
-}
-
-static bool become_effects(const char *step, size_t n)
-{
-	return effects_await(scratch, step, n) && effects(step) == n;
 }
 
 static void await_rows(const char *what, long n)
@@ -143,7 +112,7 @@ static char *line_text(const struct line *l, json_int_t id)
 {
 	const char *const headers[] = {l->header, NULL};
 	const char *method = l->tool != NULL ? "tools/call" : l->method;
-	struct ask a = {.url = server->url,
+	struct ask a = {.url = one->url,
 			.headers = headers,
 			.body = l->body,
 			.progress = l->progress ? "p" : NULL,
@@ -183,6 +152,11 @@ static void assert_answer(struct raw *c, const struct line *l, json_int_t id)
 	reply_free(r);
 }
 
+static const struct line greet = {.tool = "greet",
+				  .params = "{\"name\":\"Ada\"}",
+				  .status = 200,
+				  .holds = "Ada"};
+
 static char *mixed_text(json_int_t from)
 {
 	char *text = NULL;
@@ -191,13 +165,13 @@ static char *mixed_text(json_int_t from)
 
 	assert_non_null(f);
 	for (size_t i = 0; i < MIXED; i++) {
-		char *one = line_text(&mixed[i], from + (json_int_t)i);
+		char *part = line_text(&mixed[i], from + (json_int_t)i);
 
-		(void)fputs(one, f);
+		(void)fputs(part, f);
 		/* RFC 9112, 2.2: old clients end a body with a line. */
 		if (i % 3 == 0)
 			(void)fputs("\r\n", f);
-		free(one);
+		free(part);
 	}
 	(void)fclose(f);
 	return text;
@@ -219,7 +193,7 @@ static void test_connection__is_used_again_after_any_answer(void **unused)
 	struct raw c = {0};
 
 	(void)unused;
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < MIXED; i++) {
 			json_int_t id = turn * 100 + (json_int_t)i;
@@ -241,7 +215,7 @@ static void test_pipeline__each_gets_its_own_answer_in_order(void **unused)
 	struct raw c = {0};
 
 	(void)unused;
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	for (json_int_t turn = 1; turn <= 5; turn++) {
 		char *text = mixed_text(turn * 1000);
 
@@ -259,7 +233,7 @@ static void test_pipeline__may_come_byte_by_byte(void **unused)
 	char *text = mixed_text(1);
 
 	(void)unused;
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_drip(&c, text);
 	assert_mixed(&c, 1);
 	raw_close(&c);
@@ -274,23 +248,19 @@ static void test_pipeline__may_be_long(void **unused)
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
-	const struct line l = {.tool = "greet",
-			       .params = "{\"name\":\"Ada\"}",
-			       .status = 200,
-			       .holds = "Ada"};
 
 	(void)unused;
 	for (json_int_t id = 1; id <= N; id++) {
-		char *one = line_text(&l, id);
+		char *part = line_text(&greet, id);
 
-		(void)fputs(one, f);
-		free(one);
+		(void)fputs(part, f);
+		free(part);
 	}
 	(void)fclose(f);
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_send(&c, text);
 	for (json_int_t id = 1; id <= N; id++)
-		assert_answer(&c, &l, id);
+		assert_answer(&c, &greet, id);
 	raw_close(&c);
 	free(text);
 }
@@ -306,8 +276,8 @@ static char *with_state(const struct ask *a, const char *state)
 /* Who asks is a matter of the request, not of its connection. */
 static void test_pipeline__each_request_has_its_own_caller(void **unused)
 {
-	struct ask alice = {.url = server->url, .principal = "alice"};
-	struct ask bob = {.url = server->url, .principal = "bob"};
+	struct ask alice = {.url = one->url, .principal = "alice"};
+	struct ask bob = {.url = one->url, .principal = "bob"};
 	struct reply *r = tool(&alice, "approve", NULL);
 	char *hers = with_state(&alice, state_of(r));
 	char *his = with_state(&bob, state_of(r));
@@ -315,7 +285,7 @@ static void test_pipeline__each_request_has_its_own_caller(void **unused)
 
 	(void)unused;
 	reply_free(r);
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	for (int i = 0; i < 4; i++) {
 		raw_send(&c, hers);
 		raw_send(&c, his);
@@ -339,7 +309,7 @@ static void test_pipeline__each_request_has_its_own_caller(void **unused)
 static void test_names__are_read_in_any_case(void **unused)
 {
 	const struct shape odd = {.odd_case = true};
-	struct ask a = {.url = server->url,
+	struct ask a = {.url = one->url,
 			.can = CAN_TASKS,
 			.principal = "odd",
 			.idem = "odd-1"};
@@ -352,7 +322,7 @@ static void test_names__are_read_in_any_case(void **unused)
 	(void)unused;
 	assert_non_null(strstr(text, "\r\nmCp-nAmE: approve\r\n"));
 	assert_non_null(strstr(text, "\r\niDeMpOtEnCy-kEy: odd-1\r\n"));
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_send(&c, text);
 	r = raw_reply(&c, "tools/call");
 	id = strdup(task_id(r));
@@ -379,10 +349,6 @@ static void test_names__are_read_in_any_case(void **unused)
  * behind it is not begun, and its sender may send it again. */
 static void test_chunks__are_the_last_of_a_pipeline(void **unused)
 {
-	const struct line greet = {.tool = "greet",
-				   .params = "{\"name\":\"Ada\"}",
-				   .status = 200,
-				   .holds = "Ada"};
 	const struct line work = {
 		.tool = "two_step", .status = 200, .holds = "two steps done"};
 	struct line chunked = work;
@@ -395,7 +361,7 @@ static void test_chunks__are_the_last_of_a_pipeline(void **unused)
 	texts[0] = line_text(&greet, 1);
 	texts[1] = line_text(&chunked, 2);
 	texts[2] = line_text(&work, 3);
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	for (int i = 0; i < 3; i++)
 		raw_send(&c, texts[i]);
 	assert_answer(&c, &greet, 1);
@@ -405,7 +371,7 @@ static void test_chunks__are_the_last_of_a_pipeline(void **unused)
 	assert_null(raw_reply(&c, "tools/call"));
 	raw_close(&c);
 	assert_int_equal(effects(" one"), had + 1);
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_send(&c, texts[2]);
 	assert_answer(&c, &work, 3);
 	assert_int_equal(effects(" one"), had + 2);
@@ -416,16 +382,14 @@ static void test_chunks__are_the_last_of_a_pipeline(void **unused)
 
 static void test_chunks__may_come_byte_by_byte(void **unused)
 {
-	const struct line l = {.tool = "greet",
-			       .params = "{\"name\":\"Ada\"}",
-			       .shape = {.chunked = true},
-			       .status = 200,
-			       .holds = "Ada"};
-	char *text = line_text(&l, 1);
+	struct line l = greet;
 	struct raw c = {0};
+	char *text;
 
 	(void)unused;
-	raw_open(&c, server->url);
+	l.shape.chunked = true;
+	text = line_text(&l, 1);
+	raw_open(&c, one->url);
 	raw_drip(&c, text);
 	assert_answer(&c, &l, 1);
 	assert_null(raw_reply(&c, "tools/call"));
@@ -437,16 +401,14 @@ static void test_chunks__may_come_byte_by_byte(void **unused)
  * the answer at once. */
 static void test_expect__is_answered_before_the_body(void **unused)
 {
-	struct line l = {.tool = "greet",
-			 .params = "{\"name\":\"Ada\"}",
-			 .shape = {.expect = true, .odd_case = true},
-			 .status = 200,
-			 .holds = "Ada"};
-	char *text = line_text(&l, 1);
+	struct line l = greet;
 	struct raw c = {0};
+	char *text;
 
 	(void)unused;
-	raw_open(&c, server->url);
+	l.shape = (struct shape){.expect = true, .odd_case = true};
+	text = line_text(&l, 1);
+	raw_open(&c, one->url);
 	for (int i = 0; i < 3; i++) {
 		assert_true(raw_send_expecting(&c, text));
 		assert_answer(&c, &l, 1);
@@ -465,7 +427,7 @@ static void test_expect__is_answered_before_the_body(void **unused)
 	l.code = -32600;
 	l.holds = NULL;
 	text = line_text(&l, 3);
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	assert_false(raw_send_expecting(&c, text));
 	assert_answer(&c, &l, 3);
 	assert_true(c.last);
@@ -489,7 +451,7 @@ static void test_half_close__cancels_an_ephemeral_call(void **unused)
 	struct raw c = {0};
 
 	(void)unused;
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_send(&c, first);
 	raw_send(&c, second);
 	assert_true(become_effects(" begin", begun + 1));
@@ -504,7 +466,7 @@ static void test_half_close__cancels_an_ephemeral_call(void **unused)
 
 static char *keyed_nap(const char *key, json_int_t ms)
 {
-	struct ask a = {.url = server->url, .idem = key};
+	struct ask a = {.url = one->url, .idem = key};
 
 	return raw_request(&a, "tools/call", "long_nap",
 			   json_pack("{s:s,s:{s:I}}", "name", "long_nap",
@@ -518,7 +480,7 @@ static void half_close_on_a_nap(const char *key, json_int_t ms)
 	char *text = keyed_nap(key, ms);
 	struct raw c = {0};
 
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_send(&c, text);
 	await_rows("task WHERE tool = 'long_nap' AND state = 3 "
 		   "AND waiters = 1",
@@ -543,7 +505,7 @@ static void test_half_close__leaves_a_task_for_who_comes_back(void **unused)
 
 	(void)unused;
 	half_close_on_a_nap("back", NAP_MS);
-	raw_open(&c, server->url);
+	raw_open(&c, one->url);
 	raw_send(&c, text);
 	await_rows("task WHERE tool = 'long_nap' AND state = 3 "
 		   "AND waiters = 1",
@@ -573,9 +535,9 @@ static void test_half_close__ends_a_task_that_nobody_comes_for(void **unused)
 
 static void await_fds(long most)
 {
-	for (int i = 0; i < 12000 && probe_fds(server->pid) > most; i++)
+	for (int i = 0; i < 12000 && probe_fds(one->pid) > most; i++)
 		nap();
-	assert_true(probe_fds(server->pid) <= most);
+	assert_true(probe_fds(one->pid) <= most);
 }
 
 /* What is answered at once may have been written before the close was seen. It
@@ -583,7 +545,7 @@ static void await_fds(long most)
 static void test_half_close__right_behind_the_requests(void **unused)
 {
 	enum { TURNS = 60 };
-	long fds = probe_fds(server->pid);
+	long fds = probe_fds(one->pid);
 	int answered = 0;
 
 	(void)unused;
@@ -592,7 +554,7 @@ static void test_half_close__right_behind_the_requests(void **unused)
 		struct raw c = {0};
 		size_t i = 0;
 
-		raw_open(&c, server->url);
+		raw_open(&c, one->url);
 		raw_send(&c, text);
 		raw_half_close(&c);
 		for (; i < MIXED && !raw_ended(&c); i++)
@@ -604,8 +566,8 @@ static void test_half_close__right_behind_the_requests(void **unused)
 		free(text);
 	}
 	(void)printf("%d of %d were answered\n", answered, TURNS * (int)MIXED);
-	assert_true(probe_await_most(server, "bide_http_connections", 1));
-	assert_true(probe_await_most(server, "bide_http_suspended", 0));
+	assert_true(probe_await_most(one, "bide_http_connections", 1));
+	assert_true(probe_await_most(one, "bide_http_suspended", 0));
 	await_fds(fds);
 }
 
@@ -632,5 +594,5 @@ int main(void)
 		cmocka_unit_test(test_half_close__right_behind_the_requests),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }
