@@ -1,36 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/base/jsontext.h"
-#include "server/base/limits.h"
-#include "server/base/log.h"
-#include "server/catalog/registry.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
-static enum bide_rc nop(struct bide_call *call, void *user)
-{
-	(void)call;
-	(void)user;
-	return BIDE_OK;
-}
-
-static int setup(void **state)
-{
-	log_set_level(LOG_NONE);
-	*state = registry_new();
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	registry_free(*state);
-	return 0;
-}
+#include "server/base/jsontext.h"
+#include "server/base/limits.h"
+#include "tests/unit/catalog/lib/registering.h"
 
 static enum bide_rc add(struct registry *r, const char *name)
 {
@@ -39,15 +14,14 @@ static enum bide_rc add(struct registry *r, const char *name)
 	return registry_add_tool(r, &t, false, NULL);
 }
 
-/* @def is refused as invalid, with a text that holds @says. */
-static void refused(void **state, struct bide_tool def, const char *says)
+/* @def is refused as invalid, with a text that holds @text. */
+static void refused(void **state, struct bide_tool def, const char *text)
 {
 	struct bide_error e = {0};
 
 	assert_int_equal(registry_add_tool(*state, &def, false, &e),
 			 BIDE_INVALID);
-	if (!strstr(e.text, says))
-		fail_msg("\"%s\" does not say \"%s\"", e.text, says);
+	says(&e, text);
 	assert_int_equal(registry_tools(*state), 0);
 }
 
@@ -55,8 +29,7 @@ static void accepted(void **state, struct bide_tool def)
 {
 	struct bide_error e = {0};
 
-	if (registry_add_tool(*state, &def, false, &e))
-		fail_msg("refused: %s", e.text);
+	is_accepted(registry_add_tool(*state, &def, false, &e), &e);
 }
 
 #define NAMED(n, ...)                                                          \

@@ -1,39 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/base/jsontext.h"
 #include "server/base/limits.h"
-#include "server/base/log.h"
-#include "server/catalog/registry.h"
 #include "server/security/keyring.h"
+#include "tests/unit/catalog/lib/registering.h"
 
-static enum bide_rc nop(struct bide_call *call, void *user)
+static int setup_keys(void **state)
 {
-	(void)call;
-	(void)user;
-	return BIDE_OK;
-}
-
-static int setup(void **state)
-{
-	log_set_level(LOG_NONE);
-	*state = security_init() ? registry_new() : NULL;
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	registry_free(*state);
-	return 0;
+	return security_init() ? setup(state) : -1;
 }
 
 /* ---- lists made while serving ---- */
@@ -610,7 +587,7 @@ static void test_dynamic__full_pages_and_long_cursors(void **state)
 	json_decref(names);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup_keys, teardown)
 
 int main(void)
 {

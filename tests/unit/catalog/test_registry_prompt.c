@@ -1,53 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "server/base/limits.h"
-#include "server/base/log.h"
-#include "server/catalog/registry.h"
-
-static enum bide_rc nop(struct bide_call *call, void *user)
-{
-	(void)call;
-	(void)user;
-	return BIDE_OK;
-}
-
-static enum bide_rc suggest(struct bide_completion *completion, void *user)
-{
-	(void)completion;
-	(void)user;
-	return BIDE_OK;
-}
-
-static int setup(void **state)
-{
-	log_set_level(LOG_NONE);
-	*state = registry_new();
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	registry_free(*state);
-	return 0;
-}
+#include "tests/unit/catalog/lib/registering.h"
 
 static void refused(void **state, struct bide_prompt def, enum bide_rc rc,
-		    const char *says)
+		    const char *text)
 {
 	struct bide_error e = {0};
 
 	assert_int_equal(registry_add_prompt(*state, &def, &e), rc);
-	if (!strstr(e.text, says))
-		fail_msg("\"%s\" does not say \"%s\"", e.text, says);
+	says(&e, text);
 	assert_int_equal(registry_prompts(*state), 0);
 }
 
@@ -55,8 +19,7 @@ static void accepted(void **state, struct bide_prompt def)
 {
 	struct bide_error e = {0};
 
-	if (registry_add_prompt(*state, &def, &e))
-		fail_msg("refused: %s", e.text);
+	is_accepted(registry_add_prompt(*state, &def, &e), &e);
 }
 
 #define NAMED(n, ...)                                                          \

@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/base/limits.h"
-#include "server/base/log.h"
-#include "server/catalog/registry.h"
-
-static enum bide_rc nop(struct bide_call *call, void *user)
-{
-	(void)call;
-	(void)user;
-	return BIDE_OK;
-}
+#include "tests/unit/catalog/lib/registering.h"
 
 static enum bide_rc list(struct bide_list *l, void *user)
 {
@@ -28,35 +13,14 @@ static enum bide_rc list(struct bide_list *l, void *user)
 	return BIDE_OK;
 }
 
-static enum bide_rc suggest(struct bide_completion *c, void *user)
-{
-	(void)c;
-	(void)user;
-	return BIDE_OK;
-}
-
-static int setup(void **state)
-{
-	log_set_level(LOG_NONE);
-	*state = registry_new();
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	registry_free(*state);
-	return 0;
-}
-
 static void refused(void **state, struct bide_resource def, bool template,
-		    const char *says)
+		    const char *text)
 {
 	struct bide_error e = {0};
 
 	assert_int_equal(registry_add_resource(*state, &def, template, &e),
 			 BIDE_INVALID);
-	if (!strstr(e.text, says))
-		fail_msg("\"%s\" does not say \"%s\"", e.text, says);
+	says(&e, text);
 	assert_int_equal(registry_resources(*state), 0);
 	assert_int_equal(registry_templates(*state), 0);
 }
@@ -65,8 +29,7 @@ static void accepted(void **state, struct bide_resource def, bool template)
 {
 	struct bide_error e = {0};
 
-	if (registry_add_resource(*state, &def, template, &e))
-		fail_msg("refused: %s", e.text);
+	is_accepted(registry_add_resource(*state, &def, template, &e), &e);
 }
 
 #define CALLED(u, n, ...)                                                      \

@@ -1,38 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* x-mcp-header in input schemas: S73. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "server/base/limits.h"
-#include "server/base/log.h"
-#include "server/catalog/registry.h"
-
-static enum bide_rc nop(struct bide_call *call, void *user)
-{
-	(void)call;
-	(void)user;
-	return BIDE_OK;
-}
-
-static int setup(void **state)
-{
-	log_set_level(LOG_NONE);
-	*state = registry_new();
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	registry_free(*state);
-	return 0;
-}
+#include "tests/unit/catalog/lib/registering.h"
 
 static enum bide_rc add(void **state, const char *schema, struct bide_error *e)
 {
@@ -63,8 +35,7 @@ static const struct tool *accepted(void **state, const char *schema)
 
 	registry_free(*state);
 	*state = registry_new();
-	if (add(state, schema, &e))
-		fail_msg("refused: %s", e.text);
+	is_accepted(add(state, schema, &e), &e);
 	return registry_tool(*state, "t");
 }
 
