@@ -186,6 +186,12 @@ void result_finish(struct bide_call *c, struct run_result *ret);
 /* {"code":..,"message":..} */
 void result_error(struct run_result *ret, int code, const char *message);
 
+/* ---- content_check.c: what schema.ts has; NULL, or a clause ---- */
+/* ContentBlock. */
+const char *content_block_problem(const json_t *block);
+/* TextResourceContents or BlobResourceContents, as they are read. */
+const char *content_read_problem(const json_t *contents);
+
 /* ---- content.c ---- */
 void content_reset(struct bide_call *c);
 /* What all content stands in, to its "[". */

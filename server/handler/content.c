@@ -142,6 +142,15 @@ static enum bide_rc need(struct bide_call *c, const void *value,
 	return call_fail(c, BIDE_INVALID, "%s is missing", what);
 }
 
+static enum bide_rc need_uri(struct bide_call *c, const char *uri)
+{
+	enum bide_rc rc = need(c, uri, "a resource's URI");
+
+	if (rc || registry_uri_valid(uri))
+		return rc;
+	return call_fail(c, BIDE_INVALID, "a resource's URI is not absolute");
+}
+
 /* {"uri":..,"mimeType":.. of what is read, or the same embedded in a block; the
  * rest is to come. */
 static enum bide_rc begin_resource(struct bide_call *c, const char *uri,
@@ -154,11 +163,9 @@ static enum bide_rc begin_resource(struct bide_call *c, const char *uri,
 		uri = c->uri;
 	if (read && !mime)
 		mime = c->target->mime_type;
-	rc = need(c, uri, "a resource's URI");
+	rc = need_uri(c, uri);
 	if (rc)
 		return rc;
-	if (!utf8_valid(uri, strlen(uri)))
-		return bad_text(c, "uri");
 	begin(c, read ? "{\"uri\":"
 		      : "{\"type\":\"resource\",\"resource\":{\"uri\":");
 	jsontext_write_string(uri, strlen(uri), &c->out);
@@ -350,7 +357,7 @@ enum bide_rc bide_add_resource_link(struct bide_call *call, const char *uri,
 	enum bide_rc rc = only_in(call, BLOCKS, "bide_add_resource_link");
 
 	if (!rc)
-		rc = need(call, uri, "a link's URI");
+		rc = need_uri(call, uri);
 	if (!rc)
 		rc = need(call, name, "a link's name");
 	if (rc)
@@ -396,18 +403,6 @@ enum bide_rc bide_structured(struct bide_call *call, json_t *value)
 	return BIDE_OK;
 }
 
-/* schema.ts TextResourceContents, BlobResourceContents. */
-static bool contents_fit(const json_t *o, const char **why)
-{
-	if (!json_is_object(o) || !json_is_string(json_object_get(o, "uri"))) {
-		*why = "has no uri";
-		return false;
-	}
-	*why = "has no text or blob";
-	return json_is_string(json_object_get(o, "text")) ||
-	       json_is_string(json_object_get(o, "blob"));
-}
-
 enum bide_rc bide_add_content(struct bide_call *call, json_t *block)
 {
 	const char *why = NULL;
@@ -415,9 +410,10 @@ enum bide_rc bide_add_content(struct bide_call *call, json_t *block)
 
 	if (rc)
 		return rc;
-	if (call->target->kind == TARGET_RESOURCE
-		    ? contents_fit(block, &why)
-		    : sampling_content_fits(block, &why)) {
+	why = call->target->kind == TARGET_RESOURCE
+		      ? content_read_problem(block)
+		      : content_block_problem(block);
+	if (!why) {
 		begin(call, "");
 		jsontext_write(block, &call->out);
 		call->annotated = json_object_get(block, "annotations");
@@ -449,6 +445,9 @@ enum bide_rc bide_cache(struct bide_call *call, int64_t ms,
 	if (ms < 0)
 		return call_fail(call, BIDE_INVALID,
 				 "a time to keep is negative");
+	if (scope != BIDE_PRIVATE && scope != BIDE_PUBLIC)
+		return call_fail(call, BIDE_INVALID,
+				 "scope is none of enum bide_scope");
 	call->cache_ms = ms;
 	call->scope = scope;
 	return BIDE_OK;
