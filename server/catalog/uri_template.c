@@ -118,14 +118,65 @@ static enum bide_rc read_parts(struct uri_template *t, const char *s,
 	return rc;
 }
 
-/* With a digit for each variable, for that may stand anywhere in a URI, it is
- * an absolute one. */
+/* A variable takes whole characters, so within an escape none begins. */
+static bool cuts_an_escape(const struct uri_template *t)
+{
+	const struct part *p = NULL;
+
+	for (size_t i = 0; i + 1 < t->n; i++) {
+		p = &t->parts[i];
+		if (p->kind == PART_LITERAL &&
+		    memchr(p->text + (p->len < 2 ? 0 : p->len - 2), '%', 2))
+			return true;
+	}
+	return false;
+}
+
+static bool is_dots(const char *s, size_t n)
+{
+	return n > 0 && n <= 2 && strspn(s, ".") >= n;
+}
+
+/* Clients take such a segment out before they send the URI (RFC 3986, 6.2.2.3),
+ * so it would match nothing that comes. */
+static bool has_dot_segment(const char *uri)
+{
+	const char *s = strchr(uri, ':') + 1;
+	const char *end = s + strcspn(s, "?#");
+	size_t n;
+
+	if (!strncmp(s, "//", 2)) /* not in the authority */
+		s += 2 + strcspn(s + 2, "/?#");
+	for (; s < end; s += n + 1) {
+		n = strcspn(s, "/?#");
+		if (is_dots(s, n))
+			return true;
+	}
+	return false;
+}
+
+static const char *shape_problem(const struct uri_template *t, const char *uri,
+				 size_t len)
+{
+	if (len == 0 || len > LIMIT_URI_BYTES || !uri_valid(uri, len) ||
+	    t->parts[0].kind != PART_LITERAL || !strchr(t->parts[0].text, ':'))
+		return "what stands around the variables is no absolute URI "
+		       "with a scheme of its own";
+	if (cuts_an_escape(t))
+		return "an expression stands within an escape (%XX)";
+	if (has_dot_segment(uri))
+		return "a segment of it is \".\" or \"..\"";
+	return NULL;
+}
+
+/* Looked at with a digit for each variable, for that may stand anywhere in a
+ * URI. */
 static enum bide_rc check_shape(const struct uri_template *t,
 				struct bide_error *reterr)
 {
+	const char *problem = NULL;
+	enum bide_rc rc = BIDE_OK;
 	struct buf b = {0};
-	bool failed;
-	bool valid;
 
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->parts[i].kind == PART_LITERAL)
@@ -133,18 +184,12 @@ static enum bide_rc check_shape(const struct uri_template *t,
 		else
 			buf_addc(&b, '1');
 	}
-	failed = b.failed;
-	valid = !failed && b.len > 0 && b.len <= LIMIT_URI_BYTES &&
-		uri_valid(b.data, b.len);
+	if (b.failed)
+		rc = BIDE_NOMEM;
+	else
+		problem = shape_problem(t, b.data, b.len);
 	buf_fini(&b);
-	if (failed)
-		return BIDE_NOMEM;
-	if (!valid || !strchr(t->parts[0].text, ':') ||
-	    t->parts[0].kind != PART_LITERAL)
-		return error_set(reterr, BIDE_INVALID,
-				 "what stands around the variables is no "
-				 "absolute URI with a scheme of its own");
-	return BIDE_OK;
+	return problem ? error_set(reterr, BIDE_INVALID, "%s", problem) : rc;
 }
 
 enum bide_rc uri_template_new(const char *text, struct uri_template **ret,
@@ -265,7 +310,7 @@ static bool climbs(const char *value, const char *before, size_t before_len)
 		return true;
 	for (const char *s = value; *s; s += n + (s[n] == '/')) {
 		n = strcspn(s, "/");
-		if (n > 0 && n <= 2 && strspn(s, ".") >= n)
+		if (is_dots(s, n))
 			return true;
 	}
 	return false;

@@ -87,12 +87,35 @@ static void test_template__what_is_none(void **state)
 	refused("t://{a}/b c", BIDE_INVALID, "absolute");
 	refused("t://{a}/}", BIDE_INVALID, "absolute");
 	refused("t://{a}/caf\xc3\xa9", BIDE_INVALID, "absolute");
+	refused("t:%{a}0", BIDE_INVALID, "within an escape");
+	refused("t:%2{a}", BIDE_INVALID, "within an escape");
+	refused("t:x%{a}0/{b}", BIDE_INVALID, "within an escape");
+	refused("t:x/{b}%2{a}", BIDE_INVALID, "within an escape");
+	refused("t:/../{a}", BIDE_INVALID, "\"..\"");
+	refused("t:./{a}", BIDE_INVALID, "\"..\"");
+	refused("t://h/{a}/..", BIDE_INVALID, "\"..\"");
+	refused("t://h/./{a}", BIDE_INVALID, "\"..\"");
+	refused("t://h/{a}/..?b#c", BIDE_INVALID, "\"..\"");
+	refused("t://{a}/.#c", BIDE_INVALID, "\"..\"");
 	for (int i = 0; i <= LIMIT_TEMPLATE_VARIABLES; i++)
 		(void)snprintf(many + strlen(many), sizeof(many) - strlen(many),
 			       "/{v%d}", i);
 	refused(many, BIDE_LIMIT, "LIMIT_TEMPLATE_VARIABLES");
 	*strrchr(many, '/') = '\0';
 	uri_template_free(made(many));
+}
+
+static void test_template__what_only_looks_as_if_it_were_none(void **state)
+{
+	static const char *const good[] = {
+		"t:%20{a}%41",   "t:{a}%20",     "t://h/.{a}",   "t://h/{a}..",
+		"t:/{a}.../",    "t://h/...{a}", "t://../x/{a}", "t:?/../{a}",
+		"t://h#/../{a}", "t:{a}?..",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		uri_template_free(made(good[i]));
 }
 
 static void test_template__knows_its_variables(void **state)
@@ -412,6 +435,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_template__what_is_none),
+		cmocka_unit_test(
+			test_template__what_only_looks_as_if_it_were_none),
 		cmocka_unit_test(test_template__knows_its_variables),
 		cmocka_unit_test(test_match__finds_the_values),
 		cmocka_unit_test(test_match__the_first_takes_as_much_as_it_can),
