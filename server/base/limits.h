@@ -8,6 +8,7 @@
 #define LIMIT_JSON_DEPTH              64
 #define LIMIT_BODY_VALUES             250000 /* JSON values in a request body */
 #define LIMIT_HEADER_BYTES            (16 * 1024) /* all headers of a request */
+#define LIMIT_ID_BYTES                1024 /* of a request, as JSON text */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
 #define LIMIT_TASK_IDS_PER_LISTEN     1000
 #define LIMIT_RESOURCES_PER_LISTEN    1000
@@ -39,11 +40,13 @@
 #define LIMIT_LIST_CALLS            16     /* of such lists for one page */
 #define LIMIT_LIST_CACHE_MS         300000 /* what lists may be kept for */
 #define LIMIT_PAGE_ITEMS            100    /* of a list page */
-#define LIMIT_COMPLETION_VALUES     100    /* utilities/completion */
-#define LIMIT_COMPLETION_RATE       50     /* a second, of one principal */
-#define LIMIT_COMPLETION_BURST      100    /* before the rate counts */
-#define LIMIT_INSTANCES             256    /* on one database */
-#define LIMIT_BATCH_OPS             256    /* operations in one commit */
+#define LIMIT_PAGE_BYTES            (4 * 1024 * 1024)
+#define LIMIT_LOOKUPS_AT_ONCE       2   /* lists, completions: a principal's */
+#define LIMIT_COMPLETION_VALUES     100 /* utilities/completion */
+#define LIMIT_COMPLETION_RATE       50  /* a second, of one principal */
+#define LIMIT_COMPLETION_BURST      100 /* before the rate counts */
+#define LIMIT_INSTANCES             256 /* on one database */
+#define LIMIT_BATCH_OPS             256 /* operations in one commit */
 #define LIMIT_WAL_FRAMES_CHECKPOINT 1000
 #define LIMIT_WAL_FRAMES_ALARM      20000
 #define LIMIT_SWEEP_ROWS            200

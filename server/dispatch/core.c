@@ -28,15 +28,19 @@ void core_done(struct dispatch *d, struct request *rq, const struct outcome *o)
 void core_error(struct dispatch *d, struct request *rq, int code,
 		const char *fmt, ...)
 {
+	static const char more[] = "\xe2\x80\xa6"; /* an ellipsis */
 	struct outcome o = {.kind = OUTCOME_ERROR, .code = code};
 	char text[512];
 	va_list ap;
+	int n;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/* It may be cut, but not within a character. */
-	text[utf8_prefix(text, strlen(text))] = '\0';
+	if (n >= (int)sizeof(text))
+		memcpy(text + utf8_prefix(text, sizeof(text) - sizeof(more)),
+		       more, sizeof(more));
 	o.message = text;
 	core_done(d, rq, &o);
 }
@@ -85,7 +89,7 @@ bool core_run(struct dispatch *d, struct request *rq, struct pending *p,
 		return false;
 	(void)pending_add(p, d, rq, PENDING_CALL, false);
 	job->fn = fn;
-	pool_submit(engine_calls(d->opt.engine), job);
+	pending_take_turn(p, job);
 	return true;
 }
 

@@ -47,6 +47,7 @@ struct pending {
 	bool may_fire; /* the timer was armed and has not fired */
 	bool closed;
 	struct seat *seat; /* where it is counted; NULL: not */
+	struct seat *turn; /* where it has a turn, or waits for one; NULL */
 	struct pending *prev, *next;
 };
 
@@ -84,7 +85,8 @@ const char *core_string(const struct request *rq, const char *name);
 bool core_may_call(struct dispatch *d, struct request *rq, unsigned missing,
 		   bool waits);
 /*
- * Runs @fn on the calls pool: a function of the program that is no handler.
+ * Runs @fn on the calls pool, in its turn: a function of the program that is
+ * no handler.
  * @p is added meanwhile; @fn removes it, then answers. False: answered.
  */
 bool core_run(struct dispatch *d, struct request *rq, struct pending *p,
@@ -122,6 +124,11 @@ void pending_set_call(struct pending *p, struct bide_call *call);
 void pending_close(struct dispatch *d, struct request *rq);
 void pending_drain(struct dispatch *d);
 void pending_fini(struct dispatch *d); /* frees the seats */
+/*
+ * Submits @job to the calls pool: at once, or when enough of the same
+ * principal's were removed that LIMIT_LOOKUPS_AT_ONCE are left.
+ */
+void pending_take_turn(struct pending *p, struct job *job);
 /* One more completion of @principal at the boot time @now_ms; false: there were
  * more than LIMIT_COMPLETION_RATE allows. */
 bool pending_may_complete(struct dispatch *d, const char *principal,

@@ -12,6 +12,8 @@ struct seat {
 	struct seat *next;
 	size_t waits;
 	size_t listeners;
+	size_t turns; /* given; as many as there may be: */
+	struct job *waiting, **waiting_last; /* and these get the next ones */
 	int64_t rested_ms; /* boot clock: no completion counts any more */
 	char principal[];
 };
@@ -27,7 +29,7 @@ static size_t bucket(const char *principal)
 
 static bool seat_used(const struct seat *s)
 {
-	return s->waits > 0 || s->listeners > 0 ||
+	return s->waits > 0 || s->listeners > 0 || s->turns > 0 ||
 	       s->rested_ms > clock_boot_ms();
 }
 
@@ -61,6 +63,7 @@ static struct seat *seat_get_locked(struct dispatch *d, const char *principal)
 	if (s == NULL)
 		return NULL;
 	memcpy(s->principal, principal, len + 1);
+	s->waiting_last = &s->waiting;
 	s->next = *head;
 	*head = s;
 	return s;
@@ -111,6 +114,31 @@ static void leave_locked(struct pending *p)
 	else
 		s->waits--;
 	seat_drop_locked(p->d, s);
+}
+
+static void submit_locked(struct dispatch *d, struct job *job)
+{
+	pool_submit(engine_calls(d->opt.engine), job);
+}
+
+static void pass_turn_locked(struct pending *p)
+{
+	struct seat *s = p->turn;
+	struct job *next;
+
+	if (s == NULL)
+		return;
+	p->turn = NULL;
+	next = s->waiting;
+	if (next == NULL) {
+		s->turns--;
+		seat_drop_locked(p->d, s);
+		return;
+	}
+	s->waiting = next->next;
+	if (s->waiting == NULL)
+		s->waiting_last = &s->waiting;
+	submit_locked(p->d, next);
 }
 
 static void link_locked(struct pending *p)
@@ -182,6 +210,7 @@ void pending_remove(struct pending *p)
 		(void)wake_timer_disarm(d->wake, &p->timer);
 	p->may_fire = false;
 	p->call = NULL;
+	pass_turn_locked(p);
 	leave_locked(p);
 	unlink_locked(p);
 	mutex_unlock(&d->lock);
@@ -285,6 +314,26 @@ void pending_drain(struct dispatch *d)
 	atomic_store(&d->draining, true);
 	for (p = d->first; p != NULL; p = p->next)
 		poke_locked(p);
+	mutex_unlock(&d->lock);
+}
+
+void pending_take_turn(struct pending *p, struct job *job)
+{
+	struct dispatch *d = p->d;
+	struct seat *s;
+
+	mutex_lock(&d->lock);
+	s = seat_get_locked(d, p->rq->principal);
+	p->turn = s;
+	if (s == NULL || s->turns < LIMIT_LOOKUPS_AT_ONCE) {
+		if (s != NULL)
+			s->turns++;
+		submit_locked(d, job);
+	} else {
+		job->next = NULL;
+		*s->waiting_last = job;
+		s->waiting_last = &job->next;
+	}
 	mutex_unlock(&d->lock);
 }
 
