@@ -4,6 +4,7 @@
 #include "bide/types.h"
 #include "server/base/buf.h"
 #include <jansson.h>
+#include <stdint.h>
 
 /*
  * The one JSON reader and the one JSON writer of the program (design,
@@ -15,6 +16,10 @@
  * (a C string cannot carry it), is refused by the writer as well, and a real
  * is written with a point or an exponent, so that it is read as a real.
  */
+
+/* The largest integer up to which a double holds them all: what a client can
+ * read, whatever it is written in. */
+#define JSONTEXT_EXACT INT64_C(9007199254740991)
 
 /**
  * jsontext_parse - strict parse of exactly @len bytes; any JSON value.

@@ -100,11 +100,12 @@ struct reply_ops {
 	void (*log)(struct request *rq, int level, const char *logger,
 		    const char *data);
 	/* subscriptions/listen: what is honoured, first; then what happens:
-	 * to a task, to the resource @uri, or without one to the list @what. */
+	 * to a task, to the resource @uri, or without one to the list @what;
+	 * how many bytes that took. */
 	void (*listening)(struct request *rq, const struct listening *l);
 	void (*task_changed)(struct request *rq, const struct store_task *t);
-	void (*changed)(struct request *rq, enum bide_changed what,
-			const char *uri);
+	size_t (*changed)(struct request *rq, enum bide_changed what,
+			  const char *uri);
 	/* Of that stream: the client has not been sent all of it yet. */
 	bool (*backed_up)(struct request *rq);
 	/* Seals; NULL: larger than allowed. malloc()ed text. */

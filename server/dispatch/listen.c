@@ -39,6 +39,7 @@ struct listener {
 	bool telling; /* it is armed */
 	size_t n_tasks, n_topics;
 	struct followed *topics;
+	size_t turn; /* of the topics: whose it is to be told */
 	struct heard tasks[];
 };
 
@@ -134,11 +135,8 @@ static void take_task(struct dispatch *d, const struct request *rq,
 }
 
 /* ---- lists and resources ---- */
-static size_t notice_bytes(const struct followed *f)
-{
-	return 256 + (f->uri != NULL ? strlen(f->uri) : 0);
-}
-
+/* It goes on where it stopped, so a topic that is owed again at once does not
+ * keep those behind it waiting. */
 static void tell(struct wake_timer *t)
 {
 	struct listener *l =
@@ -147,16 +145,18 @@ static void tell(struct wake_timer *t)
 	struct request *rq = l->p.rq;
 	size_t room = TELL_BYTES;
 	bool rest = rq->reply->backed_up(rq);
+	size_t sent;
 	size_t i;
 
 	for (i = 0; i < l->n_topics && !rest; i++) {
-		struct followed *f = &l->topics[i];
+		struct followed *f = &l->topics[l->turn];
 
+		l->turn = (l->turn + 1) % l->n_topics;
 		if (!f->owed)
 			continue;
 		f->owed = false;
-		rq->reply->changed(rq, f->what, f->uri);
-		room -= notice_bytes(f) < room ? notice_bytes(f) : room;
+		sent = rq->reply->changed(rq, f->what, f->uri);
+		room -= sent < room ? sent : room;
 		rest = room == 0;
 	}
 	l->telling = rest;

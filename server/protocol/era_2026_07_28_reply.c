@@ -53,9 +53,10 @@ static void close_result(const struct call *c, struct buf *b)
 static void write_hint(struct buf *b, const struct cache_hint *h)
 {
 	if (h->given)
-		(void)buf_addf(
-			b, ",\"ttlMs\":%" PRId64 ",\"cacheScope\":\"%s\"",
-			h->ms, h->scope == BIDE_PUBLIC ? "public" : "private");
+		(void)buf_addf(b,
+			       ",\"ttlMs\":%" PRId64 ",\"cacheScope\":\"%s\"",
+			       h->ms < JSONTEXT_EXACT ? h->ms : JSONTEXT_EXACT,
+			       h->scope == BIDE_PUBLIC ? "public" : "private");
 }
 
 static void write_list(struct buf *b, const struct outcome *o)
@@ -302,7 +303,7 @@ static void done(struct request *rq, const struct outcome *o)
 static void add_number(struct buf *b, const char *name, double v)
 {
 	(void)buf_addf(b, ",\"%s\":", name);
-	if (fabs(v) < 9007199254740992.0 && v == floor(v))
+	if (fabs(v) <= (double)JSONTEXT_EXACT && v == floor(v))
 		(void)buf_addf(b, "%" PRId64, (int64_t)v);
 	else
 		(void)jsontext_write_real(v, b);
@@ -366,11 +367,16 @@ static void open_notice(const struct call *c, struct buf *b, const char *method)
 	(void)buf_addc(b, '}');
 }
 
-static void send_notice(struct call *c, struct buf *b)
+/* Its bytes. */
+static size_t send_notice(struct call *c, struct buf *b)
 {
+	size_t len;
+
 	(void)buf_addstr(b, "}}");
+	len = b->len;
 	call_stream(c, b);
 	buf_fini(b);
+	return len;
 }
 
 static void add_strings(struct buf *b, const char *name,
@@ -416,7 +422,7 @@ static void listening(struct request *rq, const struct listening *l)
 		(void)buf_add(&b, filter.data + 1, filter.len - 1);
 	(void)buf_addc(&b, '}');
 	b.failed |= filter.failed;
-	send_notice(c, &b);
+	(void)send_notice(c, &b);
 	buf_fini(&filter);
 }
 
@@ -427,7 +433,7 @@ static void task_changed(struct request *rq, const struct store_task *t)
 
 	open_notice(c, &b, "tasks");
 	write_detailed(c, &b, t);
-	send_notice(c, &b);
+	(void)send_notice(c, &b);
 }
 
 static const char *list_changed(enum bide_changed what)
@@ -443,7 +449,8 @@ static const char *list_changed(enum bide_changed what)
 	return "";
 }
 
-static void changed(struct request *rq, enum bide_changed what, const char *uri)
+static size_t changed(struct request *rq, enum bide_changed what,
+		      const char *uri)
 {
 	struct call *c = (struct call *)rq;
 	struct buf b = {0};
@@ -451,7 +458,7 @@ static void changed(struct request *rq, enum bide_changed what, const char *uri)
 	open_notice(c, &b,
 		    uri != NULL ? "resources/updated" : list_changed(what));
 	add_member(&b, "uri", uri);
-	send_notice(c, &b);
+	return send_notice(c, &b);
 }
 
 static bool backed_up(struct request *rq)

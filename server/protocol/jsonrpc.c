@@ -10,7 +10,7 @@
 
 static bool read_id(json_t *id, struct jsonrpc *m)
 {
-	struct buf b = {0};
+	struct buf b = {.max = LIMIT_ID_BYTES};
 
 	if (!json_is_string(id) && !json_is_integer(id))
 		return false;
@@ -39,7 +39,7 @@ static int read_object(struct jsonrpc *m, char why[256])
 	if (id != NULL && !read_id(id, m))
 		return refuse(why, JSONRPC_REQUEST,
 			      "Invalid request: id must be a string or an "
-			      "integer");
+			      "integer, and not longer than LIMIT_ID_BYTES");
 	if (version == NULL || strcmp(version, "2.0") != 0)
 		return refuse(why, JSONRPC_REQUEST,
 			      "Invalid request: jsonrpc must be \"2.0\"");

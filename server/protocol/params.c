@@ -9,7 +9,7 @@
 #include "server/protocol/headers.h"
 
 /* What JavaScript holds exactly; the page lets integers have no more. */
-#define SAFE_MAX    ((int64_t)9007199254740991)
+#define SAFE_MAX    JSONTEXT_EXACT
 #define SAFE_DIGITS 16
 
 /* The value at the exact path; NULL: none, and null is as good as none. */
