@@ -261,3 +261,17 @@ void entry_add_json(struct buf *b, const char *name, const char *text)
 		if (b->data[at] == '\n' || b->data[at] == '\r')
 			b->data[at] = ' ';
 }
+
+enum bide_rc entry_take_listing(const struct entry *e, struct buf *b,
+				char **ret, size_t *ret_len)
+{
+	if (b->len > LIMIT_PAGE_BYTES) {
+		buf_fini(b);
+		return error_set(e->err, BIDE_LIMIT,
+				 "%s \"%.128s\": what is listed of it is over "
+				 "%d bytes (LIMIT_PAGE_BYTES)",
+				 e->kind, e->name, LIMIT_PAGE_BYTES);
+	}
+	*ret = buf_take(b, ret_len);
+	return *ret ? BIDE_OK : entry_nomem(e);
+}

@@ -58,6 +58,9 @@ const char *entry_settings_problem(const struct entry_settings *s);
 bool entry_own(const char **s, const char *absent);
 void entry_drop(const char *s);
 
+/* Empties @b. BIDE_LIMIT: it is more than a page may have. */
+enum bide_rc entry_take_listing(const struct entry *e, struct buf *b,
+				char **ret, size_t *ret_len);
 /* ,"name":... when it is there */
 void entry_add_string(struct buf *b, const char *name, const char *s);
 void entry_add_json(struct buf *b, const char *name, const char *text);

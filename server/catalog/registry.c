@@ -46,8 +46,9 @@ static enum bide_rc keep(struct names *l, size_t at, const struct target *t,
 {
 	if (names_find(l, t->name))
 		return error_set(reterr, BIDE_CONFLICT,
-				 "%s \"%.128s\": the name is taken", kind,
-				 t->name);
+				 "%s \"%.128s\": the %s is taken", kind,
+				 t->name,
+				 t->kind == TARGET_RESOURCE ? "URI" : "name");
 	if (!names_insert(l, at, t->name, thing))
 		return error_set(reterr, BIDE_NOMEM, "out of memory");
 	return BIDE_OK;

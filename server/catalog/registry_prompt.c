@@ -87,7 +87,7 @@ static void add_arg(struct buf *b, const struct bide_prompt_arg *a)
 	buf_addc(b, '}');
 }
 
-static bool make_listing(struct prompt *p)
+static enum bide_rc make_listing(const struct entry *e, struct prompt *p)
 {
 	const struct bide_prompt *d = &p->def;
 	struct buf b = {0};
@@ -107,8 +107,7 @@ static bool make_listing(struct prompt *p)
 	buf_addc(&b, ']');
 	entry_add_json(&b, "icons", d->icons);
 	buf_addc(&b, '}');
-	p->listing = buf_take(&b, &p->listing_len);
-	return p->listing != NULL;
+	return entry_take_listing(e, &b, &p->listing, &p->listing_len);
 }
 
 /* ---- making one ---- */
@@ -198,9 +197,10 @@ enum bide_rc prompt_new(const struct bide_prompt *def, struct prompt **ret,
 	if (!p)
 		return entry_nomem(&e);
 	p->def = d;
-	if (!own_strings(&p->def) || !make_listing(p)) {
+	rc = own_strings(&p->def) ? make_listing(&e, p) : entry_nomem(&e);
+	if (rc) {
 		prompt_free(p);
-		return entry_nomem(&e);
+		return rc;
 	}
 	p->target = target_of(p);
 	*ret = p;

@@ -113,13 +113,12 @@ static void write_entry(const struct bide_resource *d, const char *uri_member,
 	buf_addc(b, '}');
 }
 
-static bool make_listing(struct resource *res)
+static enum bide_rc make_listing(const struct entry *e, struct resource *res)
 {
 	struct buf b = {0};
 
 	write_entry(&res->def, res->template ? "uriTemplate" : "uri", &b);
-	res->listing = buf_take(&b, &res->listing_len);
-	return res->listing != NULL;
+	return entry_take_listing(e, &b, &res->listing, &res->listing_len);
 }
 
 static enum bide_rc take(const struct entry *e, const struct bide_resource *def,
@@ -233,8 +232,8 @@ enum bide_rc resource_new(const struct bide_resource *def, bool template,
 		rc = check(&e, &d, template, &res->template);
 	if (!rc) {
 		res->def = d;
-		if (!own_strings(&res->def) || !make_listing(res))
-			rc = BIDE_NOMEM;
+		rc = own_strings(&res->def) ? make_listing(&e, res)
+					    : BIDE_NOMEM;
 	}
 	if (rc) {
 		resource_free(res);
@@ -267,18 +266,9 @@ const struct resource *registry_resource(const struct registry *r,
 }
 
 const struct resource *registry_template(const struct registry *r,
-					 const char *uri)
+					 const char *text)
 {
-	const struct resource *t = names_find(&r->templates, uri);
-
-	if (t || !registry_uri_valid(uri))
-		return t;
-	for (size_t i = 0; i < r->templates.n; i++) {
-		t = names_at(&r->templates, i);
-		if (uri_template_match(t->template, uri, NULL) == BIDE_OK)
-			return t;
-	}
-	return NULL;
+	return names_find(&r->templates, text);
 }
 
 bool registry_has_variable(const struct resource *t, const char *name)

@@ -174,7 +174,7 @@ static enum bide_rc prepare(const struct entry *e, struct tool *t)
 }
 
 /* The entry of tools/list. */
-static bool make_listing(struct tool *t)
+static enum bide_rc make_listing(const struct entry *e, struct tool *t)
 {
 	const struct bide_tool *d = &t->def;
 	struct buf b = {0};
@@ -190,8 +190,7 @@ static bool make_listing(struct tool *t)
 	entry_add_json(&b, "annotations", d->annotations);
 	entry_add_json(&b, "icons", d->icons);
 	buf_addc(&b, '}');
-	t->listing = buf_take(&b, &t->listing_len);
-	return t->listing != NULL;
+	return entry_take_listing(e, &b, &t->listing, &t->listing_len);
 }
 
 /* ---- making one ---- */
@@ -258,9 +257,7 @@ static enum bide_rc build(const struct entry *e, struct tool *t)
 		return entry_nomem(e);
 	rc = prepare(e, t);
 	t->target = target_of(t);
-	if (!rc && !make_listing(t))
-		rc = entry_nomem(e);
-	return rc;
+	return rc ? rc : make_listing(e, t);
 }
 
 enum bide_rc tool_new(const struct bide_tool *def, bool builtin,

@@ -76,7 +76,8 @@ void bide_complete_total(struct bide_completion *c, int64_t total)
 static void answer(struct dispatch *d, struct request *rq,
 		   const struct bide_completion *c)
 {
-	int64_t total = c->total > c->added ? c->total : c->added;
+	int64_t known = c->total > c->added ? c->total : c->added;
+	int64_t total = known < JSONTEXT_EXACT ? known : JSONTEXT_EXACT;
 	int64_t sent = c->added < LIMIT_COMPLETION_VALUES
 			       ? c->added
 			       : LIMIT_COMPLETION_VALUES;
@@ -137,7 +138,11 @@ static bool read_context(const json_t *params, const json_t **ret)
 
 	if (context == NULL || json_is_null(context))
 		return true;
-	if (!json_is_object(context) || (args != NULL && !json_is_object(args)))
+	if (!json_is_object(context))
+		return false;
+	if (args == NULL || json_is_null(args))
+		return true;
+	if (!json_is_object(args))
 		return false;
 	json_object_foreach (args, name, v)
 		if (!json_is_string(v))
@@ -198,15 +203,17 @@ static const char *find_prompt(const struct dispatch *d, const char *name,
 static const char *find_resource(const struct dispatch *d, const char *uri,
 				 struct bide_completion *c)
 {
-	const struct resource *r = registry_template(d->opt.registry, uri);
 	json_t *vars = NULL;
+	const struct resource *r =
+		registry_resource(d->opt.registry, uri, &vars);
 
-	if (r == NULL) {
-		/* A URI without variables: there is nothing to suggest. */
-		r = registry_resource(d->opt.registry, uri, &vars);
-		json_decref(vars);
-		return r != NULL ? NULL : "Unknown resource";
-	}
+	json_decref(vars);
+	if (r == NULL)
+		r = registry_template(d->opt.registry, uri);
+	if (r == NULL)
+		return "Unknown resource";
+	if (r->template == NULL) /* nothing in it varies */
+		return NULL;
 	if (!registry_has_variable(r, c->name))
 		return "The resource template has no such variable";
 	c->of = r->def.uri;
