@@ -134,6 +134,9 @@ static void add(struct registry *r)
 	wire_resource(
 		r, (struct bide_resource){BIDE_RESOURCE, .uri = "fixed:one",
 					  .name = "one", .handler = nothing});
+	wire_resource(r, (struct bide_resource){
+				 BIDE_RESOURCE, .uri = "test://fixed/data",
+				 .name = "data", .handler = nothing});
 }
 
 static int set_up(void **state)
@@ -209,6 +212,10 @@ static void test_complete__gives_what_the_function_adds(void **state)
 	      "any 1 all");
 	gives(*state, of(PROMPT("review"), ARG("framework", ""), "null"),
 	      "any 1 all");
+	gives(*state,
+	      of(PROMPT("review"), ARG("framework", ""),
+		 "{\"arguments\":null}"),
+	      "any 1 all");
 }
 
 /* A template is named by its text or by a URI that it matches. */
@@ -227,6 +234,9 @@ static void test_complete__where_nothing_is_suggested(void **state)
 	gives(*state, of(RESOURCE("mute://{who}"), ARG("who", ""), NULL),
 	      " 0 all");
 	gives(*state, of(RESOURCE("fixed:one"), ARG("any", ""), NULL),
+	      " 0 all");
+	/* A template would match it, but does not read it. */
+	gives(*state, of(RESOURCE("test://fixed/data"), ARG("who", ""), NULL),
 	      " 0 all");
 }
 

@@ -619,7 +619,7 @@ static void test_list__that_fails_is_an_internal_error(void **state)
 	wire_free(w);
 }
 
-/* More than there are workers: those whose client left first never begin. */
+/* More than run at once: those whose client left first never begin. */
 static void test_list__of_a_client_that_left_is_not_made(void **state)
 {
 	struct wire *w = wire_new(NULL, add_waiting);
@@ -629,9 +629,10 @@ static void test_list__of_a_client_that_left_is_not_made(void **state)
 	(void)state;
 	for (i = 0; i < 6; i++)
 		f[i] = fake_post(w, (struct post){.method = "resources/list"});
-	for (i = 0; atomic_load(&listed) < 3 && i < 20000; i++)
+	for (i = 0;
+	     atomic_load(&listed) < LIMIT_LOOKUPS_AT_ONCE && i < 20000; i++)
 		(void)usleep(1000);
-	assert_int_equal(atomic_load(&listed), 3);
+	assert_int_equal(atomic_load(&listed), LIMIT_LOOKUPS_AT_ONCE);
 	for (i = 0; i < 6; i++) {
 		f[i]->gone = true;
 		protocol_closed(w->protocol, &f[i]->ex);
@@ -641,7 +642,7 @@ static void test_list__of_a_client_that_left_is_not_made(void **state)
 		fake_wait_lost(f[i]);
 		fake_free(f[i]);
 	}
-	assert_int_equal(atomic_load(&listed), 3);
+	assert_int_equal(atomic_load(&listed), LIMIT_LOOKUPS_AT_ONCE);
 	wire_free(w);
 }
 

@@ -128,33 +128,10 @@ static void test_turns__leave_room_for_others(void **state)
 	wire_free(w);
 }
 
-/* One that left is passed over in its turn. */
-static void test_turns__of_those_who_left_are_short(void **state)
-{
-	struct wire *w = wire_new(NULL, add);
-	struct fake *f[MANY];
-
-	(void)state;
-	gate_open(false);
-	for (size_t i = 0; i < MANY; i++)
-		f[i] = ask(w, i);
-	(void)gate_entered(LIMIT_LOOKUPS_AT_ONCE);
-	for (size_t i = LIMIT_LOOKUPS_AT_ONCE; i < MANY; i++)
-		protocol_closed(w->protocol, &f[i]->ex);
-	gate_open(true);
-	for (size_t i = 0; i < MANY; i++) {
-		fake_wait(f[i]);
-		fake_free(f[i]);
-	}
-	assert_int_equal(gate_entered(0), 0);
-	wire_free(w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_turns__leave_room_for_others),
-		cmocka_unit_test(test_turns__of_those_who_left_are_short),
 	};
 	int rc;
 
