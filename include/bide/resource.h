@@ -41,8 +41,10 @@ typedef enum bide_rc (*bide_complete_fn)(struct bide_completion *completion,
  * Adds a page of them with bide_list_add(), beginning behind
  * bide_list_cursor(), and says with bide_list_more() where the next begins.
  * The order must be the same each time. May block; runs on a worker thread.
- * The list may depend on bide_list_principal(), and on nothing else of the
- * request (server/resources, "Capabilities").
+ * It may be asked for the next page of the same request at once, but not when
+ * the client has gone or the server drains. The list may depend on
+ *bide_list_principal(), and on nothing else of the request (server/resources,
+ *"Capabilities").
  */
 typedef enum bide_rc (*bide_list_fn)(struct bide_list *list, void *user);
 
@@ -60,7 +62,9 @@ struct bide_resource {
 	 * variable each, names of A-Z a-z 0-9 _ and ".", a literal between
 	 * two. {name} matches one or more characters but "/", and {+name}
 	 * also "/"; the first takes as much as it can. The handler finds the
-	 * value, percent-decoded, with bide_arg_string(call, "name").
+	 * value, percent-decoded, with bide_arg_string(call, "name"). What
+	 * could match nothing is refused: an expression within an escape
+	 * (%XX), a segment that is "." or "..".
 	 *
 	 * A value matches nothing when it is not UTF-8, holds a NUL or a "."
 	 * or ".." segment, or begins with "/", which only behind "://" it may
@@ -130,9 +134,10 @@ BIDE_API const char *bide_list_principal(const struct bide_list *list);
  * One resource. Of @resource: @uri, @name, @title, @description, @mime_type,
  * @annotations, @icons and @bytes are used; the template's mime_type stands in
  * for none. BIDE_INVALID: its URI does not match the template (it could not
- * be read), or has no name. Each page has room for 100, then it is BIDE_LIMIT:
- * call bide_list_more(). One whose URI is a resource's of its own is listed
- * already, and passed over.
+ * be read), or has no name. Each page has room for 100, and for 4 MiB of what
+ * is listed of them, then it is BIDE_LIMIT: call bide_list_more(). One whose URI is a resource's of its own is listed
+ * already, and passed over. BIDE_CANCELLED: the client has gone, or the time to
+ * drain is over: stop.
  */
 BIDE_API enum bide_rc bide_list_add(struct bide_list *list,
 				    const struct bide_resource *resource);

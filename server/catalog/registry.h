@@ -113,10 +113,9 @@ const struct prompt *registry_prompt(const struct registry *r,
  */
 const struct resource *registry_resource(const struct registry *r,
 					 const char *uri, json_t **ret_vars);
-/* The template of exactly this text, or the one that matches this URI
- * (utilities/completion, "Data Types"); NULL. */
+/* The template of exactly this text; NULL. */
 const struct resource *registry_template(const struct registry *r,
-					 const char *uri);
+					 const char *text);
 /* Is it an absolute URI (RFC 3986)? */
 bool registry_uri_valid(const char *uri);
 /* Is @name a variable of @t? */
@@ -130,17 +129,33 @@ enum registry_list {
 	REGISTRY_TEMPLATES
 };
 #define REGISTRY_CURSOR_BYTES 1024
+enum registry_wish {
+	REGISTRY_ALL,  /* a whole page */
+	REGISTRY_SOON, /* ask no further bide_list_fn: another page is for them
+			*/
+	REGISTRY_NONE  /* nobody waits for it any more */
+};
+/* For whom a page is. */
+struct registry_reader {
+	const char *principal;
+	/* Called between two entries, on the same thread. NULL: always
+	 * REGISTRY_ALL. */
+	enum registry_wish (*wish)(void *user);
+	void *user;
+};
 /*
  * One page: the entries joined by commas into @out. It ends when it has
- * LIMIT_PAGE_ITEMS; what a bide_list_fn gave last may be beyond. May call
+ * LIMIT_PAGE_ITEMS, or the next would take it over LIMIT_PAGE_BYTES; what a
+ * bide_list_fn gave last may be beyond. May call
  * bide_list_fn of templates (REGISTRY_RESOURCES when registry_lists_more()),
  * hence blocks.
  * @cursor: NULL for the first; opaque text otherwise. @ret_next: "" at the end.
  * BIDE_INVALID: not a cursor of ours, or not one of a bide_list_fn's. BIDE_IO:
- * a bide_list_fn failed, and the log says how. BIDE_NOMEM.
+ * a bide_list_fn failed, and the log says how. BIDE_NOMEM. BIDE_CANCELLED:
+ * REGISTRY_NONE.
  */
 enum bide_rc registry_page(const struct registry *r, enum registry_list list,
-			   const char *principal, const char *cursor,
-			   struct buf *out,
+			   const struct registry_reader *reader,
+			   const char *cursor, struct buf *out,
 			   char ret_next[REGISTRY_CURSOR_BYTES]);
 #endif

@@ -20,13 +20,14 @@ struct place {
 struct bide_list {
 	const struct registry *r;
 	const struct resource *of;
-	const char *principal;
+	const struct registry_reader *reader;
 	const char *cursor;
 	struct buf *out;
 	size_t n;     /* on the page */
 	size_t added; /* by this one */
+	size_t bytes; /* of these */
 	char next[LIMIT_LIST_CURSOR_BYTES + 1];
-	bool refused; /* one of its own entries */
+	bool refused; /* something that it said itself */
 };
 
 /* ---- cursors ---- */
@@ -124,7 +125,14 @@ const char *bide_list_cursor(const struct bide_list *list)
 
 const char *bide_list_principal(const struct bide_list *list)
 {
-	return list->principal;
+	return list->reader->principal;
+}
+
+static enum registry_wish wish_of(const struct bide_list *list)
+{
+	const struct registry_reader *reader = list->reader;
+
+	return reader->wish ? reader->wish(reader->user) : REGISTRY_ALL;
 }
 
 enum bide_rc bide_list_add(struct bide_list *list,
@@ -134,9 +142,13 @@ enum bide_rc bide_list_add(struct bide_list *list,
 	struct buf one = {0};
 	enum bide_rc rc;
 
+	if (wish_of(list) == REGISTRY_NONE)
+		return BIDE_CANCELLED;
 	if (list->added >= LIMIT_PAGE_ITEMS)
 		return BIDE_LIMIT;
 	rc = resource_write_listed(list->of, resource, &one, &why);
+	if (!rc && list->bytes + one.len > LIMIT_PAGE_BYTES)
+		rc = BIDE_LIMIT;
 	if (rc == BIDE_INVALID) {
 		list->refused = true;
 		log_warn("catalog.listed_resource_refused",
@@ -148,6 +160,7 @@ enum bide_rc bide_list_add(struct bide_list *list,
 			buf_addc(list->out, ',');
 		buf_add(list->out, one.data, one.len);
 		list->added++;
+		list->bytes += one.len;
 	}
 	buf_fini(&one);
 	if (!rc && list->out->failed)
@@ -160,8 +173,12 @@ enum bide_rc bide_list_more(struct bide_list *list, const char *cursor)
 	size_t len = cursor ? strlen(cursor) : 0;
 
 	if (len == 0 || len > LIMIT_LIST_CURSOR_BYTES ||
-	    !utf8_valid(cursor, len))
+	    !utf8_valid(cursor, len)) {
+		list->refused = true;
+		log_warn("catalog.list_cursor_refused", "template=%s bytes=%zu",
+			 list->of->def.uri, len);
 		return BIDE_INVALID;
+	}
 	memcpy(list->next, cursor, len + 1);
 	return BIDE_OK;
 }
@@ -186,11 +203,14 @@ static enum bide_rc ask_template(struct bide_list *list, struct place *p)
 
 	list->cursor = p->own;
 	list->added = 0;
+	list->bytes = 0;
 	list->next[0] = '\0';
 	list->refused = false;
 	rc = list->of->def.list(list, list->of->def.user);
 	if (list->out->failed)
 		return BIDE_NOMEM;
+	if (wish_of(list) == REGISTRY_NONE)
+		return BIDE_CANCELLED;
 	/* The same cursor again would be the same page for ever. */
 	if (!rc && *list->next && !strcmp(list->next, p->own))
 		rc = BIDE_MISUSE;
@@ -232,10 +252,13 @@ static size_t add_fixed(const struct registry *r, enum registry_list list,
 	const char *text = NULL;
 
 	for (; p->at < list_names(r, list)->n && n < LIMIT_PAGE_ITEMS; n++) {
+		text = listing_of(r, list, p->at, &len);
+		if (n > 0 && out->len + len > LIMIT_PAGE_BYTES)
+			break;
 		if (n > 0)
 			buf_addc(out, ',');
-		text = listing_of(r, list, p->at++, &len);
 		buf_add(out, text, len);
+		p->at++;
 	}
 	return n;
 }
@@ -244,7 +267,7 @@ static size_t add_fixed(const struct registry *r, enum registry_list list,
  * Fills what room there is. Whoever is asked has room for a page, for it may
  * not be able to stop in the middle of one of its own; so ours may have up to
  * twice as many. And they are asked so often at most, for a list may never come
- * to an end.
+ * to an end; while the server drains once, for each may block.
  */
 static enum bide_rc add_listed(struct bide_list *list, struct place *p)
 {
@@ -259,20 +282,24 @@ static enum bide_rc add_listed(struct bide_list *list, struct place *p)
 			*p = (struct place){.at = p->at + 1};
 			continue;
 		}
-		if (list->n >= LIMIT_PAGE_ITEMS || calls++ == LIMIT_LIST_CALLS)
+		if (list->n >= LIMIT_PAGE_ITEMS ||
+		    list->out->len >= LIMIT_PAGE_BYTES ||
+		    calls == LIMIT_LIST_CALLS ||
+		    (calls > 0 && wish_of(list) == REGISTRY_SOON))
 			break;
+		calls++;
 		rc = ask_template(list, p);
 	}
 	return rc;
 }
 
 enum bide_rc registry_page(const struct registry *r, enum registry_list list,
-			   const char *principal, const char *cursor,
-			   struct buf *out,
+			   const struct registry_reader *reader,
+			   const char *cursor, struct buf *out,
 			   char ret_next[REGISTRY_CURSOR_BYTES])
 {
 	struct place p = {0};
-	struct bide_list dynamic = {.r = r, .principal = principal, .out = out};
+	struct bide_list dynamic = {.r = r, .reader = reader, .out = out};
 	enum bide_rc rc = cursor ? cursor_read(r, list, cursor, &p) : BIDE_OK;
 
 	if (rc)

@@ -42,13 +42,29 @@ static bool varies(const struct dispatch *d, enum registry_list list)
 	       registry_lists_more(d->opt.registry);
 }
 
+/* What an instance that drains does not list is listed by the next one. */
+static enum registry_wish wish(void *user)
+{
+	struct pending *p = user;
+
+	if (pending_closed(p))
+		return REGISTRY_NONE;
+	return atomic_load(&p->d->draining) ? REGISTRY_SOON : REGISTRY_ALL;
+}
+
+/* @waits: NULL for a list that is not made by the program. */
 static void make(struct dispatch *d, const struct request *rq,
-		 enum registry_list list, struct page *p)
+		 struct pending *waits, enum registry_list list, struct page *p)
 {
 	const char *cursor = core_string(rq, "cursor");
+	const struct registry_reader reader = {
+		.principal = rq->principal,
+		.wish = waits != NULL ? wish : NULL,
+		.user = waits,
+	};
 
-	p->rc = registry_page(d->opt.registry, list, rq->principal, cursor,
-			      &p->text, p->next);
+	p->rc = registry_page(d->opt.registry, list, &reader, cursor, &p->text,
+			      p->next);
 	if (p->rc == BIDE_OK && p->text.failed)
 		p->rc = BIDE_NOMEM;
 }
@@ -97,7 +113,7 @@ static void run(struct job *job)
 	enum registry_list list = l->list;
 
 	if (!pending_closed(&l->p))
-		make(d, rq, list, &page);
+		make(d, rq, &l->p, list, &page);
 	pending_remove(&l->p);
 	free(l);
 	answer(d, rq, list, &page);
@@ -130,7 +146,7 @@ static void list(struct dispatch *d, struct request *rq,
 	} else if (varies(d, which)) {
 		start(d, rq, which);
 	} else {
-		make(d, rq, which, &page);
+		make(d, rq, NULL, which, &page);
 		answer(d, rq, which, &page);
 		buf_fini(&page.text);
 	}

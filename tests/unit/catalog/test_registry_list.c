@@ -112,6 +112,8 @@ static const char *member_of(enum registry_list which)
 	return "uriTemplate";
 }
 
+static const struct registry_reader kim = {.principal = "kim"};
+
 /* Appends what names the entries of a page to @names. */
 static enum bide_rc one_page(const struct registry *r, enum registry_list which,
 			     const char *cursor, json_t *names,
@@ -124,7 +126,7 @@ static enum bide_rc one_page(const struct registry *r, enum registry_list which,
 	enum bide_rc rc;
 
 	buf_addc(&b, '[');
-	rc = registry_page(r, which, "kim", cursor, &b, next);
+	rc = registry_page(r, which, &kim, cursor, &b, next);
 	buf_addc(&b, ']');
 	if (rc == BIDE_OK)
 		assert_int_equal(jsontext_parse(b.data, b.len, &page, NULL),
@@ -531,9 +533,9 @@ static void test_dynamic__entries_are_checked(void **state)
 			 BIDE_OK);
 	assert_int_equal(registry_add_resource(*state, &fixed, false, NULL),
 			 BIDE_OK);
-	assert_int_equal(registry_page(*state, REGISTRY_RESOURCES, "kim", NULL,
-				       &b, next),
-			 BIDE_OK);
+	assert_int_equal(
+		registry_page(*state, REGISTRY_RESOURCES, &kim, NULL, &b, next),
+		BIDE_OK);
 	assert_string_equal(b.data, "{\"uri\":\"t://a/fixed\",\"name\":\"n\"},"
 				    "{\"uri\":\"t://a/1\",\"name\":\"n\","
 				    "\"mimeType\":\"a/b\",\"size\":5},"
@@ -587,6 +589,60 @@ static void test_dynamic__full_pages_and_long_cursors(void **state)
 	json_decref(names);
 }
 
+static enum registry_wish wished(void *user)
+{
+	return *(enum registry_wish *)user;
+}
+
+/* Gives one entry and a next page, for ever. */
+static enum bide_rc goes_on(struct bide_list *l, void *user)
+{
+	int *calls = user;
+
+	enum bide_rc rc = add(l, "t://a/b");
+
+	return rc ? rc : more(l, 0, ++*calls);
+}
+
+/* A page for one who wishes @wish; how often the list was asked. */
+static void page_for(struct registry *r, enum registry_wish wish,
+		     enum bide_rc rc, const char *next_is, int *calls)
+{
+	const struct registry_reader reader = {
+		.principal = "kim", .wish = wished, .user = &wish};
+	struct buf b = {0};
+	char next[REGISTRY_CURSOR_BYTES] = "";
+
+	*calls = 0;
+	assert_int_equal(
+		registry_page(r, REGISTRY_RESOURCES, &reader, NULL, &b, next),
+		rc);
+	if (next_is)
+		assert_string_equal(next, next_is);
+	else
+		assert_string_not_equal(next, "");
+	buf_fini(&b);
+}
+
+static void test_dynamic__is_asked_as_long_as_somebody_waits(void **state)
+{
+	int calls = 0;
+	const struct bide_resource def = {BIDE_RESOURCE,   .uri = "t://a/{x}",
+					  .name = "n",     .handler = nop,
+					  .list = goes_on, .user = &calls};
+
+	assert_int_equal(registry_add_resource(*state, &def, true, NULL),
+			 BIDE_OK);
+	page_for(*state, REGISTRY_ALL, BIDE_OK, NULL, &calls);
+	assert_int_equal(calls, LIMIT_LIST_CALLS);
+	/* Another instance goes on at the cursor. */
+	page_for(*state, REGISTRY_SOON, BIDE_OK, NULL, &calls);
+	assert_int_equal(calls, 1);
+	/* The first entry is refused already. */
+	page_for(*state, REGISTRY_NONE, BIDE_CANCELLED, "", &calls);
+	assert_int_equal(calls, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_keys, teardown)
 
 int main(void)
@@ -605,6 +661,7 @@ int main(void)
 		T(test_dynamic__does_not_know_a_made_up_cursor),
 		T(test_dynamic__entries_are_checked),
 		T(test_dynamic__full_pages_and_long_cursors),
+		T(test_dynamic__is_asked_as_long_as_somebody_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
