@@ -196,8 +196,9 @@ enum bide_changed {
  * bide_changed - tell those who listen, on every instance, that a list is not
  *	what it was; bide_resource_changed(), that a resource is not.
  *
- * Stored when it returns BIDE_OK; of an inline handler soon after. Those that
- * come close together may be told as one. Between bide_step_begin() and
+ * Stored when it returns BIDE_OK; of an inline handler soon after, maybe after
+ * the call was answered, and lost when the process dies before. Those that come
+ * close together may be told as one. Between bide_step_begin() and
  * bide_step_commit() it is told once, at least; elsewhere in each entry.
  *
  * BIDE_INVALID: no absolute URI, no enum bide_changed; BIDE_BUSY, BIDE_NOMEM:

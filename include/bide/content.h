@@ -64,7 +64,8 @@ BIDE_API enum bide_rc bide_set_is_error(struct bide_call *call);
  * resource's contents. BIDE_INVALID: they are not as the schema has them. */
 BIDE_API enum bide_rc bide_annotate(struct bide_call *call,
 				    json_t *annotations);
-/* Any content block as the schema has it; stolen. A resource: any contents. */
+/* Any content block as the schema has it; stolen. A resource: any contents.
+ * BIDE_INVALID: it is none; URIs are absolute, and bytes Base64. */
 BIDE_API enum bide_rc bide_add_content(struct bide_call *call, json_t *block);
 /**
  * bide_fail - end with a JSON-RPC error instead of a result.
