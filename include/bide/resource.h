@@ -135,9 +135,9 @@ BIDE_API const char *bide_list_principal(const struct bide_list *list);
  * @annotations, @icons and @bytes are used; the template's mime_type stands in
  * for none. BIDE_INVALID: its URI does not match the template (it could not
  * be read), or has no name. Each page has room for 100, and for 4 MiB of what
- * is listed of them, then it is BIDE_LIMIT: call bide_list_more(). One whose URI is a resource's of its own is listed
- * already, and passed over. BIDE_CANCELLED: the client has gone, or the time to
- * drain is over: stop.
+ * is listed of them, then it is BIDE_LIMIT: call bide_list_more(). One whose
+ * URI is a resource's of its own is listed already, and passed over.
+ * BIDE_CANCELLED: the client has gone, or the time to drain is over: stop.
  */
 BIDE_API enum bide_rc bide_list_add(struct bide_list *list,
 				    const struct bide_resource *resource);
