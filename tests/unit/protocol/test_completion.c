@@ -145,12 +145,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	wire_free(*state);
-	return 0;
-}
-
 #define PROMPT(name)   "{\"type\":\"ref/prompt\",\"name\":\"" name "\"}"
 #define RESOURCE(uri)  "{\"type\":\"ref/resource\",\"uri\":\"" uri "\"}"
 #define ARG(name, val) "{\"name\":\"" name "\",\"value\":\"" val "\"}"
@@ -186,13 +180,6 @@ static void gives(struct wire *w, struct post p, const char *expected)
 								       : "all");
 	if (strcmp(got, expected) != 0)
 		fail_msg("%s, not %s: %s", got, expected, f->text);
-	fake_free(f);
-}
-
-static void is(struct fake *f, int code)
-{
-	if (f->status != 200 || fake_error(f) != code)
-		fail_msg("wanted %d, got %d %s", code, f->status, f->text);
 	fake_free(f);
 }
 
@@ -304,20 +291,23 @@ static void test_complete__refuses_what_it_does_not_know(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is(fake_call(*state,
-			     of(bad[i].ref, bad[i].arg, bad[i].context)),
-		   -32602);
-	is(fake_call(*state, (struct post){.method = "completion/complete"}),
-	   -32602);
+		fake_is(fake_call(*state,
+				  of(bad[i].ref, bad[i].arg, bad[i].context)),
+			200, -32602);
+	fake_is(fake_call(*state,
+			  (struct post){.method = "completion/complete"}),
+		200, -32602);
 	assert_int_equal(atomic_load(&entered), before);
 }
 
 static void test_function__that_fails_is_an_internal_error(void **state)
 {
-	is(fake_call(*state, of(PROMPT("fails"), ARG("language", ""), NULL)),
-	   -32603);
-	is(fake_call(*state, of(PROMPT("too_much"), ARG("language", ""), NULL)),
-	   -32603);
+	fake_is(fake_call(*state,
+			  of(PROMPT("fails"), ARG("language", ""), NULL)),
+		200, -32603);
+	fake_is(fake_call(*state,
+			  of(PROMPT("too_much"), ARG("language", ""), NULL)),
+		200, -32603);
 }
 
 static void test_function__learns_that_the_client_left(void **state)
@@ -340,7 +330,7 @@ static void test_complete__is_refused_where_it_cannot_wait(void **state)
 	int before = atomic_load(&entered);
 
 	p.crowded = true;
-	is(fake_call(*state, p), -32603);
+	fake_is(fake_call(*state, p), 200, -32603);
 	assert_int_equal(atomic_load(&entered), before);
 }
 
@@ -368,7 +358,7 @@ static void test_rate__is_each_principals_own(void **state)
 	p.principal = "eager";
 	f = fake_call(w, p);
 	assert_non_null(strstr(fake_string(f, "error/message"), "slow down"));
-	is(f, -32603);
+	fake_is(f, 200, -32603);
 	assert_int_equal(atomic_load(&entered), before);
 	p.principal = "bob";
 	gives(w, p, "python,pytorch 2 all");
@@ -391,5 +381,5 @@ int main(void)
 		cmocka_unit_test(test_rate__is_each_principals_own),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

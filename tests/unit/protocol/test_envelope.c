@@ -42,12 +42,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	wire_free(*state);
-	return 0;
-}
-
 static void is(struct fake *f, int status, int code)
 {
 	if (f->status != status || fake_error(f) != code)
@@ -498,5 +492,5 @@ int main(void)
 		cmocka_unit_test(test_list__a_foreign_cursor_is_invalid),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

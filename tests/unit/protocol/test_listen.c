@@ -69,47 +69,15 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	wire_free(*state);
-	return 0;
-}
-
 /* ---- listening ---- */
-static struct fake *listen_as(struct wire *w, const char *id,
-			      const char *filter)
-{
-	char *params = NULL;
-	struct fake *f;
-
-	assert_true(asprintf(&params, "{\"notifications\":%s}", filter) > 0);
-	f = fake_post(w, (struct post){.method = "subscriptions/listen",
-				       .id = id,
-				       .params = params,
-				       .caps = "{}"});
-	free(params);
-	return f;
-}
-
 static struct fake *listen_to(struct wire *w, const char *filter)
 {
-	return listen_as(w, NULL, filter);
-}
-
-static json_t *event(struct fake *f, size_t i, const char *path)
-{
-	json_t *e;
-
-	assert_true(fake_wait_events(f, i + 1));
-	mutex_lock(&f->lock);
-	e = json_at(json_array_get(f->events, i), path);
-	mutex_unlock(&f->lock);
-	return e;
+	return fake_listen(w, NULL, filter, "{}");
 }
 
 static const char *method(struct fake *f, size_t i)
 {
-	return json_string_value(event(f, i, "method"));
+	return json_string_value(fake_event(f, i, "method"));
 }
 
 static size_t events(struct fake *f)
@@ -127,10 +95,10 @@ static void tagged(struct fake *f, const char *id)
 	json_t *want = json_loads(id, JSON_DECODE_ANY, NULL);
 
 	for (size_t i = 0; i < events(f); i++) {
-		json_t *meta = event(f, i, "params/_meta");
+		json_t *meta = fake_event(f, i, "params/_meta");
 
 		if (meta == NULL)
-			meta = event(f, i, "result/_meta");
+			meta = fake_event(f, i, "result/_meta");
 		assert_true(json_equal(
 			json_object_get(
 				meta, "io.modelcontextprotocol/subscriptionId"),
@@ -163,7 +131,7 @@ static void acknowledged(struct wire *w, const char *filter, const char *what)
 	json_t *want = json_loads(what, 0, NULL);
 
 	assert_string_equal(method(f, 0), ACKNOWLEDGED);
-	if (!json_equal(event(f, 0, "params/notifications"), want))
+	if (!json_equal(fake_event(f, 0, "params/notifications"), want))
 		fail_msg("%s is acknowledged otherwise", filter);
 	json_decref(want);
 	leave(f);
@@ -254,7 +222,7 @@ static void test_filter__names_so_many_resources_at_most(void **state)
 	struct fake *f = listen_to(*state, most);
 
 	assert_int_equal(
-		json_array_size(event(
+		json_array_size(fake_event(
 			f, 0, "params/notifications/resourceSubscriptions")),
 		LIMIT_RESOURCES_PER_LISTEN);
 	leave(f);
@@ -269,18 +237,19 @@ static void test_listeners__are_told_what_each_asked_for(void **state)
 {
 	static const char *const ids[] = {"9007199254740993", "\"a \\\"b\\\"\"",
 					  "-1"};
-	struct fake *lists = listen_as(*state, ids[0],
-				       "{\"toolsListChanged\":true,"
-				       "\"promptsListChanged\":true}");
-	struct fake *one = listen_as(
+	struct fake *lists = fake_listen(*state, ids[0],
+					 "{\"toolsListChanged\":true,"
+					 "\"promptsListChanged\":true}",
+					 "{}");
+	struct fake *one = fake_listen(
 		*state, ids[1],
-		"{\"resourceSubscriptions\":[\"test://one\",\"x:y\"]}");
-	struct fake *list =
-		listen_as(*state, ids[2], "{\"resourcesListChanged\":true}");
+		"{\"resourceSubscriptions\":[\"test://one\",\"x:y\"]}", "{}");
+	struct fake *list = fake_listen(
+		*state, ids[2], "{\"resourcesListChanged\":true}", "{}");
 
 	updated(*state, "test://one");
 	assert_string_equal(method(one, 1), UPDATED);
-	assert_string_equal(json_string_value(event(one, 1, "params/uri")),
+	assert_string_equal(json_string_value(fake_event(one, 1, "params/uri")),
 			    "test://one");
 	updated(*state, "test://one/more");
 	changed(*state, BIDE_CHANGED_RESOURCES);
@@ -290,7 +259,7 @@ static void test_listeners__are_told_what_each_asked_for(void **state)
 	changed(*state, BIDE_CHANGED_PROMPTS);
 	assert_string_equal(method(lists, 2), PROMPTS);
 	updated(*state, "x:y");
-	assert_string_equal(json_string_value(event(one, 2, "params/uri")),
+	assert_string_equal(json_string_value(fake_event(one, 2, "params/uri")),
 			    "x:y");
 	changed(*state, BIDE_CHANGED_RESOURCES);
 	assert_string_equal(method(list, 2), RESOURCES);
@@ -530,7 +499,8 @@ static void come_and_go(void *arg)
 		while (strcmp(method(f, at), UPDATED) != 0)
 			assert_string_equal(method(f, at++), TOOLS);
 		assert_string_equal(
-			json_string_value(event(f, at, "params/uri")), c->uri);
+			json_string_value(fake_event(f, at, "params/uri")),
+			c->uri);
 		changed(c->w, BIDE_CHANGED_TOOLS);
 		leave(f);
 	}
@@ -557,8 +527,8 @@ static void test_listeners__may_come_and_go(void **state)
 static void test_drain__ends_each_with_its_response(void **state)
 {
 	struct wire *w = wire_new(NULL, add);
-	struct fake *f =
-		listen_as(w, "\"seven\"", "{\"toolsListChanged\":true}");
+	struct fake *f = fake_listen(w, "\"seven\"",
+				     "{\"toolsListChanged\":true}", "{}");
 
 	(void)state;
 	changed(w, BIDE_CHANGED_TOOLS);
@@ -566,9 +536,10 @@ static void test_drain__ends_each_with_its_response(void **state)
 	dispatch_drain(w->dispatch);
 	fake_wait(f);
 	assert_int_equal(events(f), 3);
-	assert_string_equal(json_string_value(event(f, 2, "id")), "seven");
-	assert_string_equal(json_string_value(event(f, 2, "result/resultType")),
-			    "complete");
+	assert_string_equal(json_string_value(fake_event(f, 2, "id")), "seven");
+	assert_string_equal(
+		json_string_value(fake_event(f, 2, "result/resultType")),
+		"complete");
 	tagged(f, "\"seven\"");
 	fake_free(f);
 	wire_free(w);
@@ -595,5 +566,5 @@ int main(void)
 		cmocka_unit_test(test_drain__ends_each_with_its_response),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

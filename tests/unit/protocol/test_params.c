@@ -51,12 +51,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	wire_free(*state);
-	return 0;
-}
-
 enum verdict { RUNS, REFUSED, TOOL_ERROR };
 
 static void call_is(void **state, const char *tool, const char *args,
@@ -366,5 +360,5 @@ int main(void)
 		cmocka_unit_test(test_other_refusals__come_as_before),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

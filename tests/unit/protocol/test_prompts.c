@@ -2,29 +2,20 @@
 /* prompts/get with its rounds, and prompts/list. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "bide/content.h"
 #include "server/base/limits.h"
-#include "tests/unit/protocol/lib/fake_exchange.h"
+#include "tests/unit/protocol/lib/asking.h"
 
-#define GET .method = "prompts/get"
-#define NAME_FORM                                                              \
-	"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"             \
-	"\"string\"}},\"required\":[\"name\"]}"
-#define ADA  "{\"who\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}}"
+#define GET  .method = "prompts/get"
 #define MANY 120
-
-static atomic_int entries;
-static atomic_int ended;
 
 /* ---- prompts ---- */
 static enum bide_rc simple(struct bide_call *call, void *user)
@@ -45,35 +36,10 @@ static enum bide_rc review(struct bide_call *call, void *user)
 	return bide_text(call, "Gladly.");
 }
 
-static enum bide_rc asks(struct bide_call *call, void *user)
-{
-	const struct bide_answer *a;
-
-	(void)user;
-	atomic_fetch_add(&entries, 1);
-	(void)bide_ask_form(call, "who", "Who?", NAME_FORM);
-	BIDE_TRY(bide_await(call));
-	a = bide_answer(call, "who");
-	if (bide_answer_action(a) != BIDE_ACCEPT)
-		return bide_text(call, "%s",
-				 bide_action_name(bide_answer_action(a)));
-	return bide_text(call, "For %s.", bide_answer_string(a, "name"));
-}
-
 static enum bide_rc fails(struct bide_call *call, void *user)
 {
 	(void)user;
 	return bide_error_text(call, "Try %s.", "later");
-}
-
-static enum bide_rc waits(struct bide_call *call, void *user)
-{
-	(void)user;
-	atomic_fetch_add(&entries, 1);
-	while (!bide_cancelled(call))
-		(void)usleep(1000);
-	atomic_fetch_add(&ended, 1);
-	return BIDE_CANCELLED;
 }
 
 static enum bide_rc naps(struct bide_call *call, void *user)
@@ -101,13 +67,13 @@ static void add(struct registry *r)
 					    .args = args, .n_args = 3,
 					    .handler = review});
 	wire_prompt(r, (struct bide_prompt){BIDE_PROMPT, .name = "asks",
-					    .handler = asks});
+					    .handler = asking_greet});
 	wire_prompt(r, (struct bide_prompt){BIDE_PROMPT, .name = "asks_too",
-					    .handler = asks});
+					    .handler = asking_greet});
 	wire_prompt(r, (struct bide_prompt){BIDE_PROMPT, .name = "fails",
 					    .handler = fails});
 	wire_prompt(r, (struct bide_prompt){BIDE_PROMPT, .name = "waits",
-					    .handler = waits});
+					    .handler = asking_wait});
 	wire_prompt(r, (struct bide_prompt){BIDE_PROMPT, .name = "naps",
 					    .handler = naps});
 	wire_prompt(r, (struct bide_prompt){BIDE_PROMPT, .name = "samples",
@@ -121,18 +87,12 @@ static void add(struct registry *r)
 						 .handler = simple});
 	}
 	wire_tool(r, (struct bide_tool){BIDE_TOOL, .name = "asks",
-					.handler = asks});
+					.handler = asking_greet});
 }
 
 static int set_up(void **state)
 {
 	*state = wire_new(NULL, add);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	wire_free(*state);
 	return 0;
 }
 
@@ -147,14 +107,6 @@ static const char *said(const struct fake *f)
 	const char *text = fake_string(f, "result/messages/0/content/text");
 
 	return text != NULL ? text : "";
-}
-
-static void is(struct fake *f, int status, int code)
-{
-	if (f->status != status || fake_error(f) != code)
-		fail_msg("wanted %d %d, got %d %s", status, code, f->status,
-			 f->text);
-	fake_free(f);
 }
 
 /* ---- getting ---- */
@@ -210,7 +162,7 @@ static void test_get__refuses_other_arguments(void **state)
 		f = get(*state, "review", all[i].args);
 		assert_string_equal(fake_string(f, "error/message"),
 				    all[i].why);
-		is(f, 200, -32602);
+		fake_is(f, 200, -32602);
 	}
 }
 
@@ -220,10 +172,10 @@ static void test_get__of_one_that_is_not_there(void **state)
 
 	assert_string_equal(fake_string(f, "error/message"),
 			    "Unknown prompt: nope");
-	is(f, 200, -32602);
-	is(fake_call(*state, (struct post){GET}), 200, -32602);
-	is(fake_call(*state, (struct post){GET, .params = "{\"name\":7}"}), 200,
-	   -32602);
+	fake_is(f, 200, -32602);
+	fake_is(fake_call(*state, (struct post){GET}), 200, -32602);
+	fake_is(fake_call(*state, (struct post){GET, .params = "{\"name\":7}"}),
+		200, -32602);
 }
 
 /* S4, S5. */
@@ -247,9 +199,10 @@ static void test_get__repeats_the_name_in_a_header(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		is(fake_call(*state, (struct post){GET, .tool = "simple",
-						   .mcp_name = all[i].name}),
-		   all[i].status, all[i].status == 200 ? 0 : -32020);
+		fake_is(fake_call(*state,
+				  (struct post){GET, .tool = "simple",
+						.mcp_name = all[i].name}),
+			all[i].status, all[i].status == 200 ? 0 : -32020);
 }
 
 static void test_get__that_fails_says_so(void **state)
@@ -257,7 +210,7 @@ static void test_get__that_fails_says_so(void **state)
 	struct fake *f = get(*state, "fails", NULL);
 
 	assert_string_equal(fake_string(f, "error/message"), "Try later.");
-	is(f, 200, -32603);
+	fake_is(f, 200, -32603);
 }
 
 static void test_get__without_a_capability_it_needs(void **state)
@@ -266,8 +219,9 @@ static void test_get__without_a_capability_it_needs(void **state)
 
 	assert_non_null(
 		fake_get(f, "error/data/requiredCapabilities/sampling"));
-	is(f, 400, -32021);
-	is(fake_call(*state, (struct post){GET, .tool = "asks"}), 400, -32021);
+	fake_is(f, 400, -32021);
+	fake_is(fake_call(*state, (struct post){GET, .tool = "asks"}), 400,
+		-32021);
 }
 
 static void test_get__may_sleep(void **state)
@@ -279,34 +233,25 @@ static void test_get__may_sleep(void **state)
 }
 
 /* ---- rounds ---- */
-static char *ask(struct wire *w, const char *method, const char *name,
-		 const char *args)
+static char *ask(struct wire *w, const char *method, const char *args)
 {
-	struct fake *f = fake_call(w, (struct post){.method = method,
-						    .tool = name,
-						    .args = args,
-						    .caps = CAPS_FORM});
-	char *state;
-
-	assert_string_equal(fake_string(f, "result/resultType"),
-			    "input_required");
-	assert_string_equal(fake_string(f, "result/inputRequests/who/method"),
-			    "elicitation/create");
-	state = strdup(fake_string(f, "result/requestState"));
-	fake_free(f);
-	return state;
+	return asking_state(fake_call(w, (struct post){.method = method,
+						       .tool = "asks",
+						       .args = args,
+						       .caps = CAPS_FORM}),
+			    "who");
 }
 
 static void test_round__reaches_the_handler(void **state)
 {
-	char *s = ask(*state, "prompts/get", "asks", "{\"a\":\"1\"}");
+	char *s = ask(*state, "prompts/get", "{\"a\":\"1\"}");
 	struct post p = {GET, .tool = "asks", .args = "{\"a\":\"1\"}",
 			 .state = s, .caps = CAPS_FORM};
 	struct fake *f;
 
 	p.responses = ADA;
 	f = fake_call(*state, p);
-	assert_string_equal(said(f), "For Ada.");
+	assert_string_equal(said(f), "Hello, Ada!");
 	fake_free(f);
 	p.responses = "{\"who\":{\"action\":\"cancel\"}}";
 	f = fake_call(*state, p);
@@ -319,7 +264,7 @@ static void test_round__reaches_the_handler(void **state)
 			    "input_required");
 	fake_free(f);
 	p.responses = "{\"who\":7}";
-	is(fake_call(*state, p), 200, -32602);
+	fake_is(fake_call(*state, p), 200, -32602);
 	free(s);
 }
 
@@ -327,8 +272,8 @@ static void test_round__reaches_the_handler(void **state)
  * nothing is entered otherwise. */
 static void test_state__is_bound_to_the_prompt(void **state)
 {
-	char *s = ask(*state, "prompts/get", "asks", NULL);
-	char *tool = ask(*state, "tools/call", "asks", NULL);
+	char *s = ask(*state, "prompts/get", NULL);
+	char *tool = ask(*state, "tools/call", NULL);
 	struct post all[] = {
 		{GET, .tool = "asks", .state = tool},
 		{.method = "tools/call", .tool = "asks", .state = s},
@@ -337,7 +282,7 @@ static void test_state__is_bound_to_the_prompt(void **state)
 		{GET, .tool = "asks", .state = s, .principal = "bob"},
 		{GET, .tool = "asks", .state = "b1.x.y"},
 	};
-	int before = atomic_load(&entries);
+	int before = atomic_load(&asking_entries);
 	struct fake *f;
 	size_t i;
 
@@ -347,12 +292,13 @@ static void test_state__is_bound_to_the_prompt(void **state)
 		f = fake_call(*state, all[i]);
 		assert_string_equal(fake_string(f, "error/message"),
 				    "requestState was not accepted");
-		is(f, 200, -32602);
+		fake_is(f, 200, -32602);
 	}
-	assert_int_equal(atomic_load(&entries), before);
-	is(fake_call(*state, (struct post){GET, .tool = "asks",
-					   .params = "{\"requestState\":7}"}),
-	   200, -32602);
+	assert_int_equal(atomic_load(&asking_entries), before);
+	fake_is(fake_call(*state,
+			  (struct post){GET, .tool = "asks",
+					.params = "{\"requestState\":7}"}),
+		200, -32602);
 	free(s);
 	free(tool);
 }
@@ -378,14 +324,12 @@ static void test_state__means_nothing_to_other_methods(void **state)
 
 static void test_get__ends_when_the_client_goes(void **state)
 {
-	int before = atomic_load(&entries);
+	int before = atomic_load(&asking_entries);
 	struct fake *f = fake_post(*state, (struct post){GET, .tool = "waits"});
-	int i;
 
-	for (i = 0; atomic_load(&entries) == before && i < 20000; i++)
-		(void)usleep(1000);
+	asking_await_entry(before);
 	fake_close(f);
-	assert_int_equal(atomic_load(&ended), 1);
+	assert_int_equal(atomic_load(&asking_ended), 1);
 	fake_free(f);
 }
 
@@ -425,9 +369,10 @@ static void test_list__pages_cover_everything(void **state)
 	}
 	assert_int_equal(json_object_size(names), MANY);
 	json_decref(names);
-	is(fake_call(*state, (struct post){.method = "prompts/list",
-					   .params = "{\"cursor\":\"x\"}"}),
-	   200, -32602);
+	fake_is(fake_call(*state,
+			  (struct post){.method = "prompts/list",
+					.params = "{\"cursor\":\"x\"}"}),
+		200, -32602);
 }
 
 static void test_list__shows_the_arguments(void **state)
@@ -469,5 +414,5 @@ int main(void)
 		cmocka_unit_test(test_list__shows_the_arguments),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

@@ -15,17 +15,11 @@
 
 #include "bide/content.h"
 #include "server/base/limits.h"
-#include "tests/unit/protocol/lib/fake_exchange.h"
+#include "tests/unit/protocol/lib/asking.h"
 
-#define READ .method = "resources/read"
-#define NAME_FORM                                                              \
-	"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"             \
-	"\"string\"}},\"required\":[\"name\"]}"
-#define ADA   "{\"who\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}}"
+#define READ  .method = "resources/read"
 #define ITEMS 250
 
-static atomic_int entries;
-static atomic_int ended;
 static pthread_t asking; /* the thread that sends the requests */
 static atomic_bool elsewhere;
 
@@ -48,20 +42,6 @@ static enum bide_rc item(struct bide_call *call, void *user)
 			 bide_uri(call));
 }
 
-static enum bide_rc asks(struct bide_call *call, void *user)
-{
-	const struct bide_answer *a;
-
-	(void)user;
-	(void)bide_ask_form(call, "who", "Who?", NAME_FORM);
-	BIDE_TRY(bide_await(call));
-	a = bide_answer(call, "who");
-	if (bide_answer_action(a) != BIDE_ACCEPT)
-		return bide_text(call, "%s",
-				 bide_action_name(bide_answer_action(a)));
-	return bide_text(call, "for %s", bide_answer_string(a, "name"));
-}
-
 static enum bide_rc fails(struct bide_call *call, void *user)
 {
 	(void)call;
@@ -80,16 +60,6 @@ static enum bide_rc empty(struct bide_call *call, void *user)
 	(void)call;
 	(void)user;
 	return BIDE_OK;
-}
-
-static enum bide_rc waits(struct bide_call *call, void *user)
-{
-	(void)user;
-	atomic_fetch_add(&entries, 1);
-	while (!bide_cancelled(call))
-		(void)usleep(1000);
-	atomic_fetch_add(&ended, 1);
-	return BIDE_CANCELLED;
 }
 
 /* Seventy at a time; alice's are fewer. */
@@ -129,11 +99,11 @@ static void add(struct registry *r)
 				 .handler = bytes});
 	wire_resource(r, (struct bide_resource){
 				 BIDE_RESOURCE, .uri = "test://asks",
-				 .name = "asks", .handler = asks,
+				 .name = "asks", .handler = asking_greet,
 				 .cache_ms = 60000, .scope = BIDE_PUBLIC});
 	wire_resource(r, (struct bide_resource){
 				 BIDE_RESOURCE, .uri = "test://asks/too",
-				 .name = "asks too", .handler = asks});
+				 .name = "asks too", .handler = asking_greet});
 	wire_resource(
 		r, (struct bide_resource){BIDE_RESOURCE, .uri = "test://fails",
 					  .name = "fails", .handler = fails});
@@ -143,9 +113,9 @@ static void add(struct registry *r)
 	wire_resource(
 		r, (struct bide_resource){BIDE_RESOURCE, .uri = "test://empty",
 					  .name = "empty", .handler = empty});
-	wire_resource(
-		r, (struct bide_resource){BIDE_RESOURCE, .uri = "test://waits",
-					  .name = "waits", .handler = waits});
+	wire_resource(r, (struct bide_resource){
+				 BIDE_RESOURCE, .uri = "test://waits",
+				 .name = "waits", .handler = asking_wait});
 	wire_resource(r, (struct bide_resource){
 				 BIDE_RESOURCE, .uri = "test://samples",
 				 .name = "samples", .handler = says,
@@ -155,19 +125,13 @@ static void add(struct registry *r)
 				 .name = "item", .mime_type = "text/x-item",
 				 .handler = item, .list = lists});
 	wire_tool(r, (struct bide_tool){BIDE_TOOL, .name = "asks",
-					.handler = asks});
+					.handler = asking_greet});
 }
 
 static int set_up(void **state)
 {
 	asking = pthread_self();
 	*state = wire_new(NULL, add);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	wire_free(*state);
 	return 0;
 }
 
@@ -187,14 +151,6 @@ static void hint_is(const struct fake *f, json_int_t ms, const char *scope)
 {
 	assert_int_equal(json_integer_value(fake_get(f, "result/ttlMs")), ms);
 	assert_string_equal(fake_string(f, "result/cacheScope"), scope);
-}
-
-static void is(struct fake *f, int status, int code)
-{
-	if (f->status != status || fake_error(f) != code)
-		fail_msg("wanted %d %d, got %d %s", status, code, f->status,
-			 f->text);
-	fake_free(f);
 }
 
 /* ---- reading ---- */
@@ -260,11 +216,12 @@ static void test_read__wants_an_absolute_uri(void **state)
 		assert_string_equal(fake_string(f, "error/message"),
 				    "params.uri is not an absolute URI");
 		assert_string_equal(fake_string(f, "error/data/uri"), bad[i]);
-		is(f, 200, -32602);
+		fake_is(f, 200, -32602);
 	}
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		is(fake_call(*state, (struct post){READ, .params = shapes[i]}),
-		   200, -32602);
+		fake_is(fake_call(*state,
+				  (struct post){READ, .params = shapes[i]}),
+			200, -32602);
 }
 
 /* S4, S5. */
@@ -288,9 +245,10 @@ static void test_read__repeats_the_uri_in_a_header(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		is(fake_call(*state, (struct post){READ, .uri = "test://text",
-						   .mcp_name = all[i].name}),
-		   all[i].status, all[i].status == 200 ? 0 : -32020);
+		fake_is(fake_call(*state,
+				  (struct post){READ, .uri = "test://text",
+						.mcp_name = all[i].name}),
+			all[i].status, all[i].status == 200 ? 0 : -32020);
 }
 
 /* S65; and empty contents are none. */
@@ -299,8 +257,8 @@ static void test_read__that_fails_is_an_internal_error(void **state)
 	struct fake *f = read_it(*state, "test://fails");
 
 	assert_string_equal(fake_string(f, "error/message"), "Internal error");
-	is(f, 200, -32603);
-	is(read_it(*state, "test://empty"), 200, -32603);
+	fake_is(f, 200, -32603);
+	fake_is(read_it(*state, "test://empty"), 200, -32603);
 }
 
 static void test_read__without_a_capability_it_needs(void **state)
@@ -309,40 +267,26 @@ static void test_read__without_a_capability_it_needs(void **state)
 
 	assert_non_null(
 		fake_get(f, "error/data/requiredCapabilities/sampling"));
-	is(f, 400, -32021);
+	fake_is(f, 400, -32021);
 	f = fake_call(*state, (struct post){READ, .uri = "test://samples",
 					    .caps = "{\"sampling\":{}}"});
 	assert_string_equal(said(f), "x");
 	fake_free(f);
 	/* What its handler asks for all the same. */
-	is(fake_call(*state, (struct post){READ, .uri = "test://asks"}), 400,
-	   -32021);
+	fake_is(fake_call(*state, (struct post){READ, .uri = "test://asks"}),
+		400, -32021);
 }
 
 /* ---- rounds ---- */
-static char *ask(struct wire *w, const char *uri)
-{
-	struct fake *f = read_it(w, uri);
-	char *state;
-
-	assert_string_equal(fake_string(f, "result/resultType"),
-			    "input_required");
-	assert_string_equal(fake_string(f, "result/inputRequests/who/method"),
-			    "elicitation/create");
-	state = strdup(fake_string(f, "result/requestState"));
-	fake_free(f);
-	return state;
-}
-
 /* S67: what an answer made is not to be kept. */
 static void test_round__is_answered_and_not_cached(void **state)
 {
-	char *s = ask(*state, "test://asks");
+	char *s = asking_state(read_it(*state, "test://asks"), "who");
 	struct fake *f = fake_call(
 		*state, (struct post){READ, .uri = "test://asks", .state = s,
 				      .responses = ADA, .caps = CAPS_FORM});
 
-	assert_string_equal(said(f), "for Ada");
+	assert_string_equal(said(f), "Hello, Ada!");
 	hint_is(f, 0, "private");
 	fake_free(f);
 	f = fake_call(*state,
@@ -357,7 +301,7 @@ static void test_round__is_answered_and_not_cached(void **state)
 	f = fake_call(*state,
 		      (struct post){READ, .uri = "test://asks",
 				    .responses = ADA, .caps = CAPS_FORM});
-	assert_string_equal(said(f), "for Ada");
+	assert_string_equal(said(f), "Hello, Ada!");
 	hint_is(f, 0, "private");
 	fake_free(f);
 	f = fake_call(*state,
@@ -371,7 +315,7 @@ static void test_round__is_answered_and_not_cached(void **state)
 /* S27, S28: a state is good for the URI and the caller it was made for. */
 static void test_state__is_bound_to_the_uri(void **state)
 {
-	char *s = ask(*state, "test://asks");
+	char *s = asking_state(read_it(*state, "test://asks"), "who");
 	struct fake *f = fake_call(*state, (struct post){.method = "tools/call",
 							 .tool = "asks",
 							 .caps = CAPS_FORM});
@@ -392,28 +336,27 @@ static void test_state__is_bound_to_the_uri(void **state)
 		f = fake_call(*state, all[i]);
 		assert_string_equal(fake_string(f, "error/message"),
 				    "requestState was not accepted");
-		is(f, 200, -32602);
+		fake_is(f, 200, -32602);
 	}
 	s[strlen(s) / 2] ^= 1;
-	is(fake_call(*state,
-		     (struct post){READ, .uri = "test://asks", .state = s,
-				   .responses = ADA, .caps = CAPS_FORM}),
-	   200, -32602);
+	fake_is(fake_call(*state,
+			  (struct post){READ, .uri = "test://asks", .state = s,
+					.responses = ADA, .caps = CAPS_FORM}),
+		200, -32602);
 	free(s);
 	free(tool);
 }
 
 static void test_read__ends_when_the_client_goes(void **state)
 {
+	int before = atomic_load(&asking_entries);
 	struct fake *f =
 		fake_post(*state, (struct post){READ, .uri = "test://waits"});
-	int i;
 
-	for (i = 0; atomic_load(&entries) == 0 && i < 20000; i++)
-		(void)usleep(1000);
-	assert_int_equal(atomic_load(&entries), 1);
+	asking_await_entry(before);
+	assert_int_equal(atomic_load(&asking_entries), before + 1);
 	fake_close(f);
-	assert_int_equal(atomic_load(&ended), 1);
+	assert_int_equal(atomic_load(&asking_ended), 1);
 	fake_free(f);
 }
 
@@ -425,12 +368,12 @@ static void test_read__is_refused_where_it_cannot_wait(void **state)
 
 	assert_string_equal(said(f), "Hello."); /* it is inline */
 	fake_free(f);
-	is(fake_call(*state, (struct post){READ, .uri = "test://bytes",
-					   .crowded = true}),
-	   200, -32603);
-	is(fake_call(*state, (struct post){.method = "resources/list",
-					   .crowded = true}),
-	   200, -32603);
+	fake_is(fake_call(*state, (struct post){READ, .uri = "test://bytes",
+						.crowded = true}),
+		200, -32603);
+	fake_is(fake_call(*state, (struct post){.method = "resources/list",
+						.crowded = true}),
+		200, -32603);
 }
 
 /* ---- lists ---- */
@@ -509,10 +452,10 @@ static void test_list__refuses_what_is_no_cursor(void **state)
 
 	for (i = 0; i < 2; i++)
 		for (k = 0; k < sizeof(cursors) / sizeof(cursors[0]); k++)
-			is(fake_call(*state,
-				     (struct post){.method = methods[i],
-						   .params = cursors[k]}),
-			   200, -32602);
+			fake_is(fake_call(*state,
+					  (struct post){.method = methods[i],
+							.params = cursors[k]}),
+				200, -32602);
 }
 
 /* ---- what is declared ---- */
@@ -553,8 +496,8 @@ static void test_offers__are_what_was_registered(void **state)
 	assert_null(fake_get(f, "result/capabilities/completions"));
 	fake_free(f);
 	for (i = 0; i < 5; i++)
-		is(fake_call(w, (struct post){.method = others[i]}), 404,
-		   -32601);
+		fake_is(fake_call(w, (struct post){.method = others[i]}), 404,
+			-32601);
 	/* One that lists nothing by itself is the same for all. */
 	assert_int_equal(
 		page_through(w, "resources/list", "resources", "bob", "public"),
@@ -565,8 +508,8 @@ static void test_offers__are_what_was_registered(void **state)
 	wire_free(w);
 	w = wire_new(&opt, add_none);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		is(fake_call(w, (struct post){.method = others[i]}), 404,
-		   -32601);
+		fake_is(fake_call(w, (struct post){.method = others[i]}), 404,
+			-32601);
 	wire_free(w);
 }
 
@@ -615,7 +558,7 @@ static void test_list__that_fails_is_an_internal_error(void **state)
 
 	(void)state;
 	assert_string_equal(fake_string(f, "error/message"), "Internal error");
-	is(f, 200, -32603);
+	fake_is(f, 200, -32603);
 	wire_free(w);
 }
 
@@ -668,5 +611,5 @@ int main(void)
 		cmocka_unit_test(test_list__of_a_client_that_left_is_not_made),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

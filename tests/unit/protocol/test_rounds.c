@@ -13,38 +13,17 @@
 
 #include "bide/content.h"
 #include "server/base/limits.h"
-#include "tests/unit/protocol/lib/fake_exchange.h"
+#include "tests/unit/protocol/lib/asking.h"
 
-#define NAME_FORM                                                              \
-	"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"             \
-	"\"string\"}},\"required\":[\"name\"]}"
-#define ACCEPT_NAME(n)                                                         \
-	"{\"action\":\"accept\",\"content\":{\"name\":\"" n "\"}}"
 #define TOOL_CALL .method = "tools/call"
 
 static atomic_int effects;
-static atomic_int entries;
 
 /* ---- tools ---- */
 static enum bide_rc echo(struct bide_call *call, void *user)
 {
 	(void)user;
 	return bide_text(call, "%s", bide_arg_string(call, "text"));
-}
-
-static enum bide_rc hello(struct bide_call *call, void *user)
-{
-	const struct bide_answer *a;
-
-	(void)user;
-	atomic_fetch_add(&entries, 1);
-	(void)bide_ask_form(call, "who", "Who?", NAME_FORM);
-	BIDE_TRY(bide_await(call));
-	a = bide_answer(call, "who");
-	if (bide_answer_action(a) != BIDE_ACCEPT)
-		return bide_text(call, "%s",
-				 bide_action_name(bide_answer_action(a)));
-	return bide_text(call, "Hello, %s!", bide_answer_string(a, "name"));
 }
 
 static enum bide_rc two(struct bide_call *call, void *user)
@@ -106,16 +85,6 @@ static enum bide_rc chatty(struct bide_call *call, void *user)
 	return bide_text(call, "said");
 }
 
-static enum bide_rc until_cancelled(struct bide_call *call, void *user)
-{
-	(void)user;
-	atomic_fetch_add(&entries, 1);
-	while (!bide_cancelled(call))
-		(void)usleep(1000);
-	atomic_fetch_add(&effects, 1);
-	return BIDE_CANCELLED;
-}
-
 static enum bide_rc big(struct bide_call *call, void *user)
 {
 	const json_t *kept;
@@ -157,15 +126,15 @@ static void add(struct registry *r)
 				     "{\"type\":\"object\",\"properties\":{"
 				     "\"text\":{\"type\":\"string\"}},"
 				     "\"required\":[\"text\"]}"});
-	tool(r, "hello", hello, false);
-	tool(r, "hello_inline", hello, true);
+	tool(r, "hello", asking_greet, false);
+	tool(r, "hello_inline", asking_greet, true);
 	tool(r, "two", two, false);
 	tool(r, "count", count, true);
 	tool(r, "nap", nap, false);
 	tool(r, "nap_inline", nap, true);
 	tool(r, "pass_on", pass_on, false);
 	tool(r, "chatty", chatty, false);
-	tool(r, "until_cancelled", until_cancelled, false);
+	tool(r, "until_cancelled", asking_wait, false);
 	tool(r, "big", big, false);
 	tool(r, "wrong_code", wrong_code, true);
 	wire_tool(r, (struct bide_tool){BIDE_TOOL, .name = "redeem",
@@ -180,12 +149,6 @@ static int set_up(void **state)
 	struct wire_options opt = {.wait_budget_ms = 300, .max_waits = 3};
 
 	*state = wire_new(&opt, add);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	wire_free(*state);
 	return 0;
 }
 
@@ -268,19 +231,9 @@ static char *ask(struct wire *w, const char *name, const char *key)
 {
 	struct fake *f = fake_call(
 		w, (struct post){TOOL_CALL, .tool = name, .caps = CAPS_FORM});
-	char path[80];
-	char *sealed;
 
-	assert_int_equal(f->status, 200);
-	assert_string_equal(fake_string(f, "result/resultType"),
-			    "input_required");
-	(void)snprintf(path, sizeof(path), "result/inputRequests/%s/method",
-		       key);
-	assert_string_equal(fake_string(f, path), "elicitation/create");
 	assert_null(fake_get(f, "result/ttlMs")); /* S26 */
-	sealed = strdup(fake_string(f, "result/requestState"));
-	fake_free(f);
-	return sealed;
+	return asking_state(f, key);
 }
 
 static struct fake *answer(struct wire *w, const char *name, const char *sealed,
@@ -294,8 +247,7 @@ static struct fake *answer(struct wire *w, const char *name, const char *sealed,
 static void round_trip(struct wire *w, const char *name)
 {
 	char *sealed = ask(w, name, "who");
-	struct fake *f =
-		answer(w, name, sealed, "{\"who\":" ACCEPT_NAME("Ada") "}");
+	struct fake *f = answer(w, name, sealed, "{\"who\":" NAME("Ada") "}");
 
 	assert_string_equal(fake_text(f), "Hello, Ada!");
 	fake_free(f);
@@ -311,15 +263,14 @@ static void test_round__an_answer_completes_the_call(void **state)
 /* The official suite sends the answers with the first request, and others. */
 static void test_round__answers_may_come_with_the_first_request(void **state)
 {
-	struct post p = {
-		TOOL_CALL, .tool = "two", .caps = CAPS_FORM,
-		.responses = "{\"first\":" ACCEPT_NAME(
-			"A") ",\"second\":" ACCEPT_NAME("B") ",\"x\":{}}"};
+	struct post p = {TOOL_CALL, .tool = "two", .caps = CAPS_FORM,
+			 .responses = "{\"first\":" NAME(
+				 "A") ",\"second\":" NAME("B") ",\"x\":{}}"};
 	struct fake *f = fake_call(*state, p);
 
 	assert_string_equal(fake_text(f), "A B");
 	fake_free(f);
-	p.responses = "{\"first\":" ACCEPT_NAME("A") "}";
+	p.responses = "{\"first\":" NAME("A") "}";
 	f = fake_call(*state, p);
 	assert_null(fake_get(f, "result/inputRequests/first"));
 	assert_non_null(fake_get(f, "result/inputRequests/second"));
@@ -347,7 +298,7 @@ static void test_round__asks_only_for_what_is_missing(void **state)
 {
 	char *sealed = ask(*state, "two", "first");
 	struct fake *f = answer(*state, "two", sealed,
-				"{\"second\":" ACCEPT_NAME("B") ",\"x\":{}}");
+				"{\"second\":" NAME("B") ",\"x\":{}}");
 	char *next;
 
 	assert_string_equal(fake_string(f, "result/resultType"),
@@ -357,7 +308,7 @@ static void test_round__asks_only_for_what_is_missing(void **state)
 	next = strdup(fake_string(f, "result/requestState"));
 	assert_string_not_equal(next, sealed);
 	fake_free(f);
-	f = answer(*state, "two", next, "{\"first\":" ACCEPT_NAME("A") "}");
+	f = answer(*state, "two", next, "{\"first\":" NAME("A") "}");
 	assert_string_equal(fake_text(f), "A B");
 	fake_free(f);
 	free(next);
@@ -425,7 +376,7 @@ static void test_state__is_good_for_its_own_call_only(void **state)
 	char *sealed = ask(*state, "hello", "who");
 	struct post p = {TOOL_CALL, .tool = "hello", .caps = CAPS_FORM,
 			 .state = sealed,
-			 .responses = "{\"who\":" ACCEPT_NAME("A") "}"};
+			 .responses = "{\"who\":" NAME("A") "}"};
 	struct post other = p;
 
 	other.tool = "hello_inline";
@@ -475,7 +426,7 @@ static void test_state__key_order_does_not_matter(void **state)
 	fake_free(f);
 	p.args = "{\"b\":2,\"a\":1}";
 	p.state = sealed;
-	p.responses = "{\"who\":" ACCEPT_NAME("A") "}";
+	p.responses = "{\"who\":" NAME("A") "}";
 	f = fake_call(*state, p);
 	assert_string_equal(fake_text(f), "Hello, A!");
 	fake_free(f);
@@ -518,7 +469,7 @@ static void test_round__never_asks_what_is_not_declared(void **state)
 static void test_single_use__a_repeat_gets_the_stored_outcome(void **state)
 {
 	char *sealed = ask(*state, "redeem", "who");
-	const char *who = "{\"who\":" ACCEPT_NAME("A") "}";
+	const char *who = "{\"who\":" NAME("A") "}";
 	struct fake *f;
 	char first[40];
 	int before;
@@ -541,7 +492,7 @@ static void test_single_use__two_at_once_have_one_effect(void **state)
 	char *sealed = ask(*state, "redeem", "who");
 	struct post p = {TOOL_CALL, .tool = "redeem", .caps = CAPS_FORM,
 			 .state = sealed,
-			 .responses = "{\"who\":" ACCEPT_NAME("A") "}"};
+			 .responses = "{\"who\":" NAME("A") "}"};
 	int before = atomic_load(&effects);
 	struct fake *f[6];
 	int i;
@@ -759,15 +710,14 @@ static void test_stream__does_not_begin_for_nothing(void **state)
 /* S9; F30: a running call, and one that sleeps. */
 static void test_close__cancels_the_call(void **state)
 {
-	int before = atomic_load(&entries);
-	int ended = atomic_load(&effects);
+	int before = atomic_load(&asking_entries);
+	int ended = atomic_load(&asking_ended);
 	struct fake *f = fake_post(
 		*state, (struct post){TOOL_CALL, .tool = "until_cancelled"});
 
-	while (atomic_load(&entries) == before)
-		(void)usleep(1000);
+	asking_await_entry(before);
 	fake_close(f);
-	assert_int_equal(atomic_load(&effects), ended + 1);
+	assert_int_equal(atomic_load(&asking_ended), ended + 1);
 	fake_free(f);
 	f = fake_post(*state, (struct post){TOOL_CALL, .tool = "nap",
 					    .args = "{\"ms\":290}"});
@@ -817,5 +767,5 @@ int main(void)
 		cmocka_unit_test(test_close__cancels_the_call),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, wire_tear_down);
 }

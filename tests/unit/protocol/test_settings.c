@@ -109,12 +109,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	wire_free(*state);
-	return 0;
-}
-
 static void is_state_only(struct fake *f)
 {
 	char *sealed = state_of(f);
@@ -234,7 +228,7 @@ static void test_max_run__is_of_each_entry(void **state)
 	fake_free(f);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, wire_tear_down)
 
 int main(void)
 {

@@ -442,32 +442,12 @@ static void test_delivery__a_task_nobody_was_told_of_ends(void **state)
 static struct fake *listen_to(struct wire *w, const char *filter,
 			      const char *caps)
 {
-	char *params = NULL;
-	struct fake *f;
-
-	assert_true(asprintf(&params, "{\"notifications\":%s}", filter) > 0);
-	f = fake_post(w, (struct post){.method = "subscriptions/listen",
-				       .id = "1785542400123",
-				       .params = params,
-				       .caps = caps});
-	free(params);
-	return f;
-}
-
-static json_t *event(struct fake *f, size_t i, const char *path)
-{
-	json_t *e;
-
-	assert_true(fake_wait_events(f, i + 1));
-	mutex_lock(&f->lock);
-	e = json_at(json_array_get(f->events, i), path);
-	mutex_unlock(&f->lock);
-	return e;
+	return fake_listen(w, "1785542400123", filter, caps);
 }
 
 static void tagged(struct fake *f, size_t i)
 {
-	json_t *meta = event(f, i, "params/_meta");
+	json_t *meta = fake_event(f, i, "params/_meta");
 
 	assert_int_equal(
 		json_integer_value(json_object_get(
@@ -490,33 +470,35 @@ static void test_listen__tells_the_state_and_each_change(void **state)
 		       id, id);
 	f = listen_to(*state, filter, CAPS_TASKS);
 	assert_true(f->streaming); /* acknowledged before anything else */
-	assert_string_equal(json_string_value(event(f, 0, "method")),
+	assert_string_equal(json_string_value(fake_event(f, 0, "method")),
 			    "notifications/subscriptions/acknowledged");
-	assert_int_equal(
-		json_array_size(event(f, 0, "params/notifications/taskIds")),
-		1);
+	assert_int_equal(json_array_size(fake_event(
+				 f, 0, "params/notifications/taskIds")),
+			 1);
 	assert_true(json_is_true(
-		event(f, 0, "params/notifications/toolsListChanged")));
-	assert_string_equal(json_string_value(event(f, 1, "method")),
+		fake_event(f, 0, "params/notifications/toolsListChanged")));
+	assert_string_equal(json_string_value(fake_event(f, 1, "method")),
 			    "notifications/tasks");
-	assert_string_equal(json_string_value(event(f, 1, "params/taskId")),
-			    id);
-	assert_string_equal(json_string_value(event(f, 1, "params/status")),
-			    "input_required");
-	assert_non_null(event(f, 1, "params/inputRequests/who"));
+	assert_string_equal(
+		json_string_value(fake_event(f, 1, "params/taskId")), id);
+	assert_string_equal(
+		json_string_value(fake_event(f, 1, "params/status")),
+		"input_required");
+	assert_non_null(fake_event(f, 1, "params/inputRequests/who"));
 	fake_free(task_method(*state, "tasks/update", id,
 			      "{\"who\":" NAME("L") "}"));
 	for (i = 2;; i++) {
-		const char *s = json_string_value(event(f, i, "params/status"));
+		const char *s =
+			json_string_value(fake_event(f, i, "params/status"));
 
 		tagged(f, i);
 		if (strcmp(s, "completed") == 0)
 			break;
 		assert_string_equal(s, "working");
 	}
-	assert_string_equal(
-		json_string_value(event(f, i, "params/result/content/0/text")),
-		"L");
+	assert_string_equal(json_string_value(fake_event(
+				    f, i, "params/result/content/0/text")),
+			    "L");
 	tagged(f, 0);
 	tagged(f, 1);
 	assert_false(fake_answered(f));
@@ -536,10 +518,11 @@ static void test_listen__another_callers_task_is_not_acknowledged(void **state)
 	id = task_start(*state, p);
 	(void)snprintf(filter, sizeof(filter), "{\"taskIds\":[\"%s\"]}", id);
 	f = listen_to(*state, filter, CAPS_TASKS);
-	assert_true(json_is_array(event(f, 0, "params/notifications/taskIds")));
-	assert_int_equal(
-		json_array_size(event(f, 0, "params/notifications/taskIds")),
-		0);
+	assert_true(json_is_array(
+		fake_event(f, 0, "params/notifications/taskIds")));
+	assert_int_equal(json_array_size(fake_event(
+				 f, 0, "params/notifications/taskIds")),
+			 0);
 	fake_close(f);
 	fake_free(f);
 	free(id);
@@ -555,8 +538,8 @@ static void test_listen__needs_the_extension_for_tasks(void **state)
 	assert_int_equal(fake_error(f), -32021);
 	fake_free(f);
 	f = listen_to(*state, "{}", "{}");
-	assert_int_equal(json_object_size(event(f, 0, "params/notifications")),
-			 0);
+	assert_int_equal(
+		json_object_size(fake_event(f, 0, "params/notifications")), 0);
 	fake_close(f);
 	fake_free(f);
 	f = listen_to(*state, "7", "{}");
@@ -584,7 +567,7 @@ static void test_listen__names_so_many_tasks_at_most(void **state)
 	char *filter = many_ids(LIMIT_TASK_IDS_PER_LISTEN);
 	struct fake *f = listen_to(*state, filter, CAPS_TASKS);
 
-	assert_string_equal(json_string_value(event(f, 0, "method")),
+	assert_string_equal(json_string_value(fake_event(f, 0, "method")),
 			    "notifications/subscriptions/acknowledged");
 	fake_close(f);
 	fake_free(f);

@@ -188,6 +188,12 @@ void wire_free(struct wire *w)
 	free(w);
 }
 
+int wire_tear_down(void **state)
+{
+	wire_free(*state);
+	return 0;
+}
+
 /* ---- the exchange ---- */
 static const char *ex_header(struct exchange *ex, const char *name)
 {
@@ -570,6 +576,17 @@ bool fake_wait_events(struct fake *f, size_t n)
 	return there;
 }
 
+json_t *fake_event(struct fake *f, size_t i, const char *path)
+{
+	json_t *e;
+
+	assert_true(fake_wait_events(f, i + 1));
+	mutex_lock(&f->lock);
+	e = json_at(json_array_get(f->events, i), path);
+	mutex_unlock(&f->lock);
+	return e;
+}
+
 void fake_close(struct fake *f)
 {
 	mutex_lock(&f->lock);
@@ -607,6 +624,21 @@ struct fake *fake_call(struct wire *w, struct post p)
 	return f;
 }
 
+struct fake *fake_listen(struct wire *w, const char *id, const char *filter,
+			 const char *caps)
+{
+	char *params = NULL;
+	struct fake *f;
+
+	assert_true(asprintf(&params, "{\"notifications\":%s}", filter) > 0);
+	f = fake_post(w, (struct post){.method = "subscriptions/listen",
+				       .id = id,
+				       .params = params,
+				       .caps = caps});
+	free(params);
+	return f;
+}
+
 /* ---- looking ---- */
 json_t *json_at(json_t *j, const char *path)
 {
@@ -638,6 +670,14 @@ const char *fake_string(const struct fake *f, const char *path)
 int fake_error(const struct fake *f)
 {
 	return (int)json_integer_value(fake_get(f, "error/code"));
+}
+
+void fake_is(struct fake *f, int status, int code)
+{
+	if (f->status != status || fake_error(f) != code)
+		fail_msg("wanted %d %d, got %d %s", status, code, f->status,
+			 f->text);
+	fake_free(f);
 }
 
 const char *fake_text(const struct fake *f)

@@ -41,6 +41,7 @@ struct wire {
 struct wire *wire_new(const struct wire_options *opt,
 		      void (*add)(struct registry *r));
 void wire_free(struct wire *w);
+int wire_tear_down(void **state); /* of cmocka: frees that one */
 void wire_tool(struct registry *r, struct bide_tool def);
 void wire_prompt(struct registry *r, struct bide_prompt def);
 void wire_resource(struct registry *r, struct bide_resource def);
@@ -112,16 +113,22 @@ void fake_wait_lost(struct fake *f); /* that it did not */
 bool fake_answered(struct fake *f);
 /* Waits until @n events are there; false: the answer came first. */
 bool fake_wait_events(struct fake *f, size_t n);
+/* What stands at @path in event @i, which it waits for. */
+json_t *fake_event(struct fake *f, size_t i, const char *path);
 void fake_close(struct fake *f); /* the client goes, and is waited for */
 void fake_free(struct fake *f);
 /* Post and wait. */
 struct fake *fake_call(struct wire *w, struct post p);
+/* subscriptions/listen for @filter (JSON text), as @id. */
+struct fake *fake_listen(struct wire *w, const char *id, const char *filter,
+			 const char *caps);
 
 /* ---- looking ---- */
 /* "result/content/0/text"; NULL: not there. Fails on no answer. */
 json_t *fake_get(const struct fake *f, const char *path);
 const char *fake_string(const struct fake *f, const char *path);
-int fake_error(const struct fake *f);        /* error.code; 0: none */
+int fake_error(const struct fake *f);               /* error.code; 0: none */
+void fake_is(struct fake *f, int status, int code); /* it is; and frees it */
 const char *fake_text(const struct fake *f); /* result/content/0/text, or "" */
 json_t *json_at(json_t *j, const char *path);
 #endif

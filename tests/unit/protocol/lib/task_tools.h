@@ -3,7 +3,7 @@
 #define TESTS_PROTOCOL_TASK_TOOLS_H
 #include <stdatomic.h>
 
-#include "tests/unit/protocol/lib/fake_exchange.h"
+#include "tests/unit/protocol/lib/asking.h"
 /*
  * Persistent tools for the tests: slow {ms}, held (until task_tools_release()),
  * confirm (one form), two (two forms), failing, is_error, demands, goes_on,
@@ -15,7 +15,6 @@ void task_tools_hold(void);
 void task_tools_release(void);
 extern atomic_int task_tools_runs; /* completed handlers */
 
-#define NAME(n) "{\"action\":\"accept\",\"content\":{\"name\":\"" n "\"}}"
 #define CALL_TASK(name)                                                        \
 	((struct post){                                                        \
 		.method = "tools/call", .tool = (name), .caps = CAPS_TASKS})
