@@ -8,6 +8,7 @@
 
 #include "server/admin/admin.h"
 #include "server/base/clock.h"
+#include "server/base/limits.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/main.h"
@@ -215,34 +216,50 @@ static enum bide_rc start(struct serve *s, struct bide_error *err)
 }
 
 /* ---- and down again ---- */
-static void stop(struct serve *s)
+/*
+ * False: a function of the program still runs. It may look at all that is
+ * built here, so nothing is freed under it and the process must end.
+ */
+static bool stop(struct serve *s)
 {
 	announcer_close(&s->server->announcer);
 	/* A handler's thread may be on its last step of a reply. */
 	if (s->dispatch != NULL)
-		(void)dispatch_idle(s->dispatch, 1000);
-	if (s->http != NULL)
-		http_stop(s->http);
-	if (s->engine != NULL)
-		engine_stop(s->engine);
+		(void)dispatch_idle(s->dispatch, LIMIT_DRAIN_LAST_MS);
+	if (s->http != NULL && !http_stop(s->http))
+		return false;
+	if (!engine_stop(s->engine))
+		return false;
 	protocol_free(s->protocol);
 	request_state_free(s->state);
 	dispatch_free(s->dispatch);
 	keyring_free(s->keys);
 	if (s->store != NULL)
 		store_close(s->store, 2000);
+	return true;
+}
+
+/* By neither exit(), which runs what the program has for its end under the
+ * functions of it that still run, nor _exit(), where ThreadSanitizer takes
+ * threads that nobody is there to join for leaked ones. */
+static _Noreturn void end_at_once(const struct serve *s, int code)
+{
+	log_warn("serve.handlers_left", "tasks=%zu calls=%zu",
+		 engine_running(s->engine), pool_busy(engine_calls(s->engine)));
+	quick_exit(code);
 }
 
 /*
- * docs/design.md, rule 12. True: everything ended and may be taken down. False:
- * a handler still runs at the end of the grace; its task stays claimed, and
- * the process must end without touching it.
+ * docs/design.md, rule 12: one deadline for all, and LIMIT_DRAIN_LAST_MS behind
+ * it for the last replies. True: everything ended and may be taken down. False:
+ * a function of the program still runs, or the database still works for a
+ * request; a task stays claimed until the process has ended.
  */
 static bool drain(struct serve *s)
 {
 	int64_t grace = config_int(conf(s), CONFIG_DRAIN_GRACE);
 	int64_t until = clock_boot_ms() + grace;
-	bool idle;
+	int64_t last = until + LIMIT_DRAIN_LAST_MS;
 	bool replied;
 
 	log_info("serve.draining", "grace_ms=%lld running=%zu",
@@ -250,13 +267,15 @@ static bool drain(struct serve *s)
 	http_stop_accepting(s->http);
 	engine_drain(s->engine);
 	dispatch_drain(s->dispatch);
-	idle = engine_drained(s->engine, grace);
-	replied = http_drained(s->http, until - clock_boot_ms() > 1000
-						? until - clock_boot_ms()
-						: 1000);
-	log_info("serve.drained", "handlers_left=%zu replies_written=%s",
-		 engine_running(s->engine), replied ? "all" : "not all");
-	return idle;
+	(void)engine_drained(s->engine, grace);
+	(void)http_drained(s->http, until - clock_boot_ms());
+	replied = http_turn_away(s->http);
+	log_info("serve.drained", "tasks_left=%zu calls_left=%zu replies=%s",
+		 engine_running(s->engine), pool_busy(engine_calls(s->engine)),
+		 replied ? "all" : "not all");
+	/* Who wrote the last one may be on its last step. */
+	return dispatch_idle(s->dispatch, last - clock_boot_ms()) &&
+	       engine_drained(s->engine, last - clock_boot_ms());
 }
 
 static void block_signals(sigset_t *set)
@@ -283,7 +302,8 @@ int main_serve(struct bide_server *server)
 			  err.text[0] != '\0' ? err.text : "out of memory");
 		(void)fprintf(stderr, "%s: %s\n", server->name,
 			      err.text[0] != '\0' ? err.text : "out of memory");
-		stop(&s);
+		if (!stop(&s))
+			end_at_once(&s, 1);
 		return 1;
 	}
 	log_info("serve.ready", "url=%s instance=%lld db=%s start_ms=%lld",
@@ -292,15 +312,8 @@ int main_serve(struct bide_server *server)
 		 (long long)(clock_boot_ms() - begun));
 	while (sigwait(&set, &sig) != 0)
 		;
-	if (!drain(&s)) {
-		/* Never released under a running handler: just end. Not by
-		 * _exit(), where ThreadSanitizer takes threads that nobody is
-		 * there to join for leaked ones. */
-		log_warn("serve.handlers_left", "running=%zu",
-			 engine_running(s.engine));
-		quick_exit(0);
-	}
-	stop(&s);
+	if (!drain(&s) || !stop(&s))
+		end_at_once(&s, 0);
 	log_info("serve.stopped", "signal=%d", sig);
 	return 0;
 }

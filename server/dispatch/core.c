@@ -67,6 +67,13 @@ void core_missing(struct dispatch *d, struct request *rq, unsigned missing,
 	json_decref(o.data);
 }
 
+const char *core_crowded(const struct dispatch *d)
+{
+	return atomic_load(&d->draining)
+		       ? "This instance is shutting down; try again"
+		       : "Too many requests are waiting; try again";
+}
+
 bool core_may_call(struct dispatch *d, struct request *rq, unsigned missing,
 		   bool waits)
 {
@@ -76,7 +83,7 @@ bool core_may_call(struct dispatch *d, struct request *rq, unsigned missing,
 	}
 	/* Who is told to try again must not find that it ran as well. */
 	if (rq->crowded && waits) {
-		core_error(d, rq, CORE_INTERNAL, CORE_CROWDED);
+		core_error(d, rq, CORE_INTERNAL, "%s", core_crowded(d));
 		return false;
 	}
 	return true;

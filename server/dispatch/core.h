@@ -26,7 +26,6 @@
 #define CORE_TOO_MANY_WAITS                                                    \
 	"Too many requests of this caller are waiting; "                       \
 	"try again when some of them have ended"
-#define CORE_CROWDED          "Too many requests are waiting; try again"
 #define CORE_RAN_TOO_LONG     "The call ran longer than allowed"
 #define CORE_STORE_TIMEOUT_MS 30000
 
@@ -80,6 +79,8 @@ void core_no_memory(struct dispatch *d, struct request *rq);
 void core_store_failed(struct dispatch *d, struct request *rq,
 		       enum store_outcome outcome);
 const char *core_string(const struct request *rq, const char *name);
+/* Why a crowded request was not begun. */
+const char *core_crowded(const struct dispatch *d);
 /* False: answered. @missing: what the client lacks; @waits: it is answered by
  * another thread than this one, for which there must be room. */
 bool core_may_call(struct dispatch *d, struct request *rq, unsigned missing,

@@ -164,7 +164,7 @@ void create_task(struct dispatch *d, struct request *rq,
 	 * it ran as well. */
 	if (rq->crowded) {
 		json_decref(args);
-		fail(w, CORE_INTERNAL, CORE_CROWDED);
+		fail(w, CORE_INTERNAL, core_crowded(d));
 		return;
 	}
 	if ((rq->caller.can & BIDE_CAN_TASKS) == 0 && !pending_count(&w->p)) {

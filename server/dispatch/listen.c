@@ -274,7 +274,7 @@ void method_listen(struct dispatch *d, struct request *rq)
 	struct listen_filter f;
 	struct listener *l;
 
-	if (!listen_filter_read(d, rq, &f))
+	if (!core_may_call(d, rq, 0, true) || !listen_filter_read(d, rq, &f))
 		return;
 	l = calloc(1, sizeof(*l) + (f.n_tokens + 1) * sizeof(struct heard));
 	if (l == NULL) {

@@ -316,10 +316,9 @@ static bool quiet_locked(const struct engine *e)
 	       !e->claims.in_flight && !e->claims.keep_in_flight;
 }
 
-bool engine_drained(struct engine *e, int64_t ms)
+static bool tasks_drained(struct engine *e, int64_t until)
 {
 	int64_t now = clock_boot_ms();
-	int64_t until = now + ms;
 	bool quiet;
 
 	mutex_lock(&e->lock);
@@ -330,15 +329,24 @@ bool engine_drained(struct engine *e, int64_t ms)
 	return quiet;
 }
 
+bool engine_drained(struct engine *e, int64_t ms)
+{
+	int64_t until = clock_boot_ms() + ms;
+	/* First these: one of them may be about to make a task. */
+	bool calls = pool_drained(e->calls, ms);
+
+	return tasks_drained(e, until) && calls;
+}
+
 /*
  * A handler that does not come back keeps its claim, its thread and all that
  * it may still look at: the process ends, and its claims go back as those of an
  * instance that was draining.
  */
-void engine_stop(struct engine *e)
+bool engine_stop(struct engine *e)
 {
 	if (!e)
-		return;
+		return true;
 	if (e->ear)
 		ear_shut(e->ear);
 	atomic_store(&e->draining, true);
@@ -350,10 +358,11 @@ void engine_stop(struct engine *e)
 	mutex_unlock(&e->lock);
 	thread_join(&e->thread);
 	thread_join(&e->sweeper);
-	if (engine_drained(e, LATE_MS) && !pool_busy(e->calls)) {
+	if (engine_drained(e, LATE_MS)) {
 		engine_free(e);
-		return;
+		return true;
 	}
 	log_warn("engine.left_running", "tasks=%zu calls=%zu",
 		 engine_running(e), pool_busy(e->calls));
+	return false;
 }

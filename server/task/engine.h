@@ -37,11 +37,15 @@ engine_calls(struct engine *e); /* the pool of calls answered at once */
  * step. */
 void engine_drain(struct engine *e);
 bool engine_draining(const struct engine *e);
-/* True once no handler runs and nothing is left to write, within @ms. */
+/* True once no handler and no other function of the program runs, of tasks and
+ * of calls, and nothing is left to write, within @ms. */
 bool engine_drained(struct engine *e, int64_t ms);
-/* After the transport is closed. Handlers still running at this point are left
- * claimed: the process must end. */
-void engine_stop(struct engine *e);
+/*
+ * After the transport is closed. False: a function of the program still runs.
+ * Its task is left claimed, and the process must end without freeing anything
+ * that it may look at: the engine, the dispatcher, the protocol, the store.
+ */
+bool engine_stop(struct engine *e);
 size_t engine_running(const struct engine *e);
 
 /* A task to be made. Asynchronous: @done comes on a store thread after the

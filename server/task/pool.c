@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/base/clock.h"
 #include "server/base/thread.h"
 
 struct pool {
 	struct mutex lock; /* the queue, waiting, stopping */
 	struct cond more;
+	struct cond ended; /* signalled once somebody awaits it */
 	struct job *head, **tail;
 	size_t waiting;
 	bool waking; /* one was signalled and has not come yet */
 	bool stopping;
 	atomic_size_t queued, running;
+	atomic_bool awaited;
 	size_t nthreads; /* that started */
 	struct thread threads[];
 };
@@ -54,6 +57,18 @@ static struct job *take_locked(struct pool *p)
 	return j;
 }
 
+/* Either we see that it is awaited, or who waits sees that we ran to the end.
+ */
+static void end(struct pool *p)
+{
+	atomic_fetch_sub(&p->running, 1);
+	if (!atomic_load(&p->awaited))
+		return;
+	mutex_lock(&p->lock);
+	cond_broadcast(&p->ended);
+	mutex_unlock(&p->lock);
+}
+
 static void serve(void *arg)
 {
 	struct pool *p = arg;
@@ -70,7 +85,7 @@ static void serve(void *arg)
 		if (!j)
 			return;
 		j->fn(j);
-		atomic_fetch_sub(&p->running, 1);
+		end(p);
 	}
 }
 
@@ -96,6 +111,7 @@ struct pool *pool_new(const char *name, size_t threads)
 		return NULL;
 	mutex_init(&p->lock, RANK_POOL);
 	cond_init(&p->more);
+	cond_init(&p->ended);
 	p->tail = &p->head;
 	if (!start_threads(p, name, threads)) {
 		pool_free(p);
@@ -134,6 +150,21 @@ size_t pool_busy(const struct pool *p)
 	return atomic_load(&p->running) + atomic_load(&p->queued);
 }
 
+bool pool_drained(struct pool *p, int64_t ms)
+{
+	int64_t now = clock_boot_ms();
+	int64_t until = now + ms;
+	bool none;
+
+	mutex_lock(&p->lock);
+	atomic_store(&p->awaited, true);
+	for (; pool_busy(p) > 0 && now < until; now = clock_boot_ms())
+		cond_wait_ms(&p->ended, &p->lock, until - now);
+	none = pool_busy(p) == 0;
+	mutex_unlock(&p->lock);
+	return none;
+}
+
 void pool_free(struct pool *p)
 {
 	if (!p)
@@ -145,6 +176,7 @@ void pool_free(struct pool *p)
 	for (size_t i = 0; i < p->nthreads; i++)
 		thread_join(&p->threads[i]);
 	cond_fini(&p->more);
+	cond_fini(&p->ended);
 	mutex_fini(&p->lock);
 	free(p);
 }

@@ -10,13 +10,13 @@
 
 #include "server/base/clock.h"
 #include "server/base/error.h"
+#include "server/base/limits.h"
 #include "server/base/log.h"
 #include "server/transport/http_conn.h"
 
-#define SPARE_FDS     256
-#define STOP_FLUSH_MS 2000 /* for answers to be written */
-#define STOP_END_MS   5000 /* for the protocol to end what was told closed */
-#define FRESH_MS      2000 /* for the first request of a connection */
+#define SPARE_FDS   256
+#define STOP_END_MS 5000 /* for the protocol to end what was told closed */
+#define FRESH_MS    2000 /* for the first request of a connection */
 /* The first libmicrohttpd that does not leave a head as http_door.c says. */
 #define PARSES_ANEW "1.0"
 
@@ -263,20 +263,29 @@ bool http_drained(struct http *h, int64_t ms)
 	return wait_for_none(h, &h->busy, ms);
 }
 
-void http_stop(struct http *h)
+bool http_turn_away(struct http *h)
+{
+	/* The watch resumes all; what asks to be suspended is turned away. */
+	if (!atomic_exchange(&h->stopping, true))
+		h->turned_ms = clock_boot_ms();
+	http_poke(h);
+	return wait_for_none(h, &h->busy,
+			     h->turned_ms + LIMIT_DRAIN_LAST_MS -
+				     clock_boot_ms());
+}
+
+bool http_stop(struct http *h)
 {
 	http_stop_accepting(h);
-	/* The watch resumes all; what asks to be suspended is turned away. */
-	atomic_store(&h->stopping, true);
-	http_poke(h);
+	(void)http_turn_away(h);
 	(void)wait_for_none(h, &h->suspended, INT64_MAX / 2);
-	(void)wait_for_none(h, &h->busy, STOP_FLUSH_MS);
 	lanes_stop(h);
 	if (!wait_for_none(h, &h->busy, STOP_END_MS)) {
 		/* Whoever ends them later must find them. */
 		log_error("http.exchanges_left", "open=%d",
 			  atomic_load(&h->busy));
-		return;
+		return false;
 	}
 	free_http(h);
+	return true;
 }

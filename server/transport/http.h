@@ -49,6 +49,15 @@ void http_stop_accepting(struct http *h);
  * a request yet is waited for too, for a moment.
  */
 bool http_drained(struct http *h, int64_t ms);
-void http_stop(
-	struct http *h); /* resumes or closes whatever is left, then stops */
+/*
+ * From here on who would have to wait is told that the instance is shutting
+ * down, and nothing is begun for it; so is whoever waits. True: all has been
+ * written and ended, LIMIT_DRAIN_LAST_MS after the first call at the latest.
+ */
+bool http_turn_away(struct http *h);
+/*
+ * Does that, closes whatever is left, and stops. False: requests are left that
+ * the protocol has not ended, and what they may look at is not freed.
+ */
+bool http_stop(struct http *h);
 #endif

@@ -101,6 +101,7 @@ struct http {
 	atomic_int fresh;     /* connections that have brought none yet */
 	atomic_int suspended; /* until MHD_resume_connection() has returned */
 	atomic_bool draining, stopping;
+	int64_t turned_ms; /* when stopping began; who stops it has this */
 	atomic_bool large; /* a large body came to its end */
 
 	struct mutex set_lock;
@@ -177,7 +178,7 @@ bool http_door_target(const char *target);
 /* A header of c->head, any case; a list header that was repeated is joined. */
 const char *http_door_header(const struct conn *c, const char *name);
 extern const struct http_refusal http_refusal_body, http_refusal_busy,
-	http_refusal_memory;
+	http_refusal_stopping, http_refusal_memory;
 
 /* ---- http_request.c ---- */
 void http_target(struct conn *c, const char *target); /* as it was sent */

@@ -67,6 +67,11 @@ const struct http_refusal http_refusal_busy = {
 	SHAPE(-32603, "Too many requests are waiting; try again"),
 	{"Retry-After", "1"},
 	true};
+const struct http_refusal http_refusal_stopping = {
+	503,
+	SHAPE(-32603, "This instance is shutting down; try again"),
+	{"Retry-After", "1"},
+	true};
 const struct http_refusal http_refusal_memory = {
 	503, SHAPE(-32603, "Out of memory"), {"Retry-After", "1"}, true};
 

@@ -97,7 +97,9 @@ static enum MHD_Result turn_away_unlock(struct conn *c)
 
 	c->phase = CONN_SENDING;
 	mutex_unlock(&c->lock);
-	queued = http_refuse(c, &http_refusal_busy);
+	queued = http_refuse(c, atomic_load(&c->http->stopping)
+					? &http_refusal_stopping
+					: &http_refusal_busy);
 	if (tell)
 		tell_closed(c);
 	return queued;
@@ -168,6 +170,7 @@ enum MHD_Result exchange_start(struct conn *c)
 	atomic_store(&c->deadline, 0);
 	c->ex.proto = NULL;
 	c->ex.crowded =
+		atomic_load(&c->http->stopping) ||
 		atomic_load(&c->http->suspended) >= c->http->opt.max_suspended;
 	c->ex.method = c->head.data;
 	c->ex.body = c->post ? c->body.data : NULL;
