@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Peers that die or fall silent; test_peers_bell.c has their bell. */
+#include "store/sqlite_instance_file.h"
 #include "tests/unit/store/lib/peer.h"
 
 static bool file_there(int64_t instance, const char *end)
