@@ -106,6 +106,13 @@ BIDE_API enum bide_rc bide_server_resource_changed(struct bide_server *server,
  * Returns an exit code: 0, 1 (failed), 2 (usage). "serve" returns after
  * SIGTERM or SIGINT once it has drained. Call it once, from the main thread.
  * @server stays the caller's, for bide_server_free().
+ *
+ * It does not return when a handler, a list or a completion still runs as
+ * drain-grace is over, for that may look at anything: the process ends with
+ * quick_exit(0), and with 1 where it could not begin to serve. Then nothing
+ * behind bide_main() is done, atexit() functions are not called, and stdio
+ * streams are not flushed; at_quick_exit() functions are called. What must be
+ * done at the end in any case belongs there.
  */
 BIDE_API int bide_main(struct bide_server *server, int argc, char **argv);
 
