@@ -545,6 +545,21 @@ static void test_drain__ends_each_with_its_response(void **state)
 	wire_free(w);
 }
 
+static void test_listen__is_refused_where_it_cannot_wait(void **state)
+{
+	struct fake *f = fake_call(
+		*state, (struct post){.method = "subscriptions/listen",
+				      .id = "\"seven\"",
+				      .params = "{\"notifications\":{}}",
+				      .crowded = true});
+
+	assert_false(f->streaming);
+	assert_string_equal(fake_string(f, "id"), "seven");
+	assert_string_equal(fake_string(f, "error/message"),
+			    "Too many requests are waiting; try again");
+	fake_is(f, 200, -32603);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -563,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_inline__does_not_wait_for_the_commit),
 		cmocka_unit_test(test_handler__hears_what_cannot_be_announced),
 		cmocka_unit_test(test_listeners__may_come_and_go),
+		cmocka_unit_test(test_listen__is_refused_where_it_cannot_wait),
 		cmocka_unit_test(test_drain__ends_each_with_its_response),
 	};
 
