@@ -313,7 +313,7 @@ static void test_read__of_what_is_not_there(void **unused)
 static void test_read__that_fails(void **unused)
 {
 	struct ask a = as(one, "alice");
-	struct reply *r = read_it(&a, "fixture://broken", NULL, NULL);
+	struct reply *r = read_it(&a, "test://fails", NULL, NULL);
 
 	(void)unused;
 	assert_string_equal(error_text(r), "Internal error");
