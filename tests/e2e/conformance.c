@@ -4,28 +4,14 @@
 #include <strings.h>
 
 #include "tests/e2e/conformance.h"
-#include "tests/e2e/lib/effects.h"
 #include "tests/e2e/lib/raw.h"
-
-static struct scratch *scratch;
-static struct server *one;
 
 static int setup(void **state)
 {
 	static const char *const args[] = {"--test-identity", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	scratch_free(scratch);
-	return 0;
+	return pair_one(args);
 }
 
 static struct ask who_can(const char *can)
@@ -549,5 +535,5 @@ int main(void)
 		cmocka_unit_test(test_progress__rises_over_entries),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/server.h"
+#include "tests/e2e/lib/pair.h"
 /*
  * What the specification demands and the official suite does not look at, over
  * real HTTP: what the programs conformance*.c share. docs/conformance.md is the

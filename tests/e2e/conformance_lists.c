@@ -6,9 +6,6 @@
 #define INTERNAL  (-32603)
 #define PAGES_MAX 100
 
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 static struct server *other; /* which has tools alone */
 
 static int setup(void **state)
@@ -16,9 +13,7 @@ static int setup(void **state)
 	static const char *const args[] = {"--test-identity", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
-	two = server_start(scratch, args);
+	(void)pair_both(args);
 	server_use("examples/readme_tool");
 	other = server_start(scratch, NULL);
 	return 0;
@@ -26,12 +21,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
-	server_free(one);
-	server_free(two);
 	server_free(other);
-	scratch_free(scratch);
-	return 0;
+	return pair_end(state);
 }
 
 static struct ask at(const struct server *v)

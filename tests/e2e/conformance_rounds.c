@@ -5,8 +5,6 @@
 #define ELICIT "test_input_required_result_elicitation"
 #define CAP    1000 /* LIMIT_QUESTIONS_PER_CALL */
 
-static struct scratch *scratch;
-static struct server *one;
 static struct server *brief; /* one that waits for nothing long */
 
 static int setup(void **state)
@@ -17,19 +15,15 @@ static int setup(void **state)
 					   "100", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
+	(void)pair_one(args);
 	brief = server_start(scratch, soon);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
-	server_free(one);
 	server_free(brief);
-	scratch_free(scratch);
-	return 0;
+	return pair_end(state);
 }
 
 static struct ask who_can(const char *can)

@@ -7,14 +7,10 @@
 
 #include "tests/e2e/conformance.h"
 #include "tests/e2e/lib/listener.h"
-#include "tests/e2e/lib/testclock.h"
+#include "tests/e2e/lib/task.h"
 
 #define IDS     160
 #define HOUR_MS 3600000
-
-static struct scratch *scratch;
-static struct server *one;
-static struct server *two;
 
 static int setup(void **state)
 {
@@ -22,45 +18,7 @@ static int setup(void **state)
 					   "--sweep-interval", "50", NULL};
 
 	(void)state;
-	scratch = scratch_new();
-	one = server_start(scratch, args);
-	two = server_start(scratch, args);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_free(one);
-	server_free(two);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask as(const struct server *v)
-{
-	struct ask a = {.url = v->url, .principal = "alice", .can = CAN_TASKS};
-
-	return a;
-}
-
-static void create(struct ask *a, const char *name, json_t *args, char *id)
-{
-	struct reply *r = tool(a, name, args);
-
-	if (strcmp(result_type(r), "task") != 0)
-		fail_msg("%s: %d %s", name, r->status, r->raw);
-	(void)snprintf(id, 64, "%s", task_id(r));
-	reply_free(r);
-}
-
-static struct reply *await(struct ask *a, const char *id, const char *status)
-{
-	struct reply *r = task_await(a, id, status);
-
-	if (r == NULL)
-		fail_msg("%s never became %s", id, status);
-	return r;
+	return pair_both(args);
 }
 
 /* ---- the shape in each state ---- */
@@ -82,7 +40,7 @@ static void has(struct reply *r, const char *status, bool inputs, bool end,
 
 static void test_get__is_complete_in_every_state(void **unused)
 {
-	struct ask a = as(one);
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 
 	(void)unused;
@@ -116,8 +74,8 @@ static json_t *without_meta(const json_t *o)
 
 static void same_end(const char *how, const char *is)
 {
-	struct ask a = as(one);
-	struct ask plain = as(two);
+	struct ask a = as_tasks(one, "alice");
+	struct ask plain = as_tasks(two, "alice");
 	json_t *args = json_pack("{s:s}", "how", how);
 	struct reply *want;
 	struct reply *waited;
@@ -193,8 +151,8 @@ static int by_text(const void *a, const void *b)
 static void test_ids__cannot_be_guessed(void **unused)
 {
 	static char ids[IDS][64];
-	struct ask a = as(one);
-	struct ask b = as(two);
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 
 	(void)unused;
 	for (size_t i = 0; i < IDS; i++)
@@ -232,7 +190,7 @@ static void empty(struct reply *r)
 
 static void test_acknowledgement__is_empty(void **unused)
 {
-	struct ask a = as(one);
+	struct ask a = as_tasks(one, "alice");
 	char id[64];
 
 	(void)unused;
@@ -258,7 +216,7 @@ static void test_unknown_id__is_invalid_params(void **unused)
 {
 	static const char *const methods[] = {"tasks/get", "tasks/update",
 					      "tasks/cancel"};
-	struct ask a = as(one);
+	struct ask a = as_tasks(one, "alice");
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -278,7 +236,7 @@ static void test_keys__are_never_used_again(void **unused)
 {
 	static const char *const misfit =
 		"{\"action\":\"accept\",\"content\":{\"ok\":\"what?\"}}";
-	struct ask a = as(one);
+	struct ask a = as_tasks(one, "alice");
 	json_t *seen = json_object();
 	char id[64];
 	struct reply *r;
@@ -311,7 +269,7 @@ static void test_keys__are_never_used_again(void **unused)
 /* ---- its life ---- */
 static void *create_thread(void *arg)
 {
-	struct ask a = as(one);
+	struct ask a = as_tasks(one, "alice");
 
 	a.url = arg;
 	char *id = calloc(1, 64);
@@ -335,7 +293,7 @@ static void test_task__is_there_until_its_ttl(void **unused)
 				    "1h",
 				    NULL};
 	struct server *v = server_start(s, args);
-	struct ask a = as(v);
+	struct ask a = as_tasks(v, "alice");
 	pthread_t t;
 	void *id = NULL;
 	struct reply *r;
@@ -395,8 +353,8 @@ static void cancel_and_leave(struct listener *l, struct ask *a, const char *id)
  * nothing of a task that was not named, though it is the caller's own. */
 static void test_listener__is_told_what_get_says(void **unused)
 {
-	struct ask a = as(one);
-	struct ask b = as(two);
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	struct listener l;
 	const json_t *m;
 	struct reply *r;
@@ -448,8 +406,8 @@ static void test_listener__is_told_what_get_says(void **unused)
 /* False: the task had said all before it was listened to. */
 static bool heard_talking(int ms)
 {
-	struct ask a = as(one);
-	struct ask b = as(two);
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	struct listener l;
 	struct reply *r;
 	char id[64], last[64];
@@ -497,8 +455,8 @@ static void test_listener__hears_no_progress_and_no_log(void **unused)
  * listeners of one caller each have their own, and what each asked for. */
 static void test_listener__is_tagged_with_its_own_id(void **unused)
 {
-	struct ask a = as(one);
-	struct ask b = as(two);
+	struct ask a = as_tasks(one, "alice");
+	struct ask b = as_tasks(two, "alice");
 	struct listener l[2];
 	json_t *id = json_string("7");
 	json_t *id2 = json_integer(7);
@@ -547,7 +505,7 @@ static void test_listener__of_nothing_hears_nothing(void **unused)
 		{"resources", "notifications/resources/list_changed"}};
 	struct scratch *s = scratch_new();
 	struct server *v = server_start(s, NULL);
-	struct ask a = as(v);
+	struct ask a = as_tasks(v, "alice");
 	struct listener none, all;
 	char id[64];
 
@@ -660,5 +618,5 @@ int main(void)
 		cmocka_unit_test(test_progress__comes_from_another_instance),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, pair_end);
 }

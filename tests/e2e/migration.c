@@ -15,10 +15,7 @@
 
 #include <cmocka.h>
 
-#include "tests/e2e/lib/client.h"
-#include "tests/e2e/lib/effects.h"
-#include "tests/e2e/lib/server.h"
-#include "tests/e2e/lib/testclock.h"
+#include "tests/e2e/lib/pair.h"
 
 #define ELICIT        "test_input_required_result_elicitation"
 #define INVALID       (-32602)
@@ -28,26 +25,16 @@
 #define CAN_SAMPLE    "{\"sampling\":{}}"
 #define CAN_ROOTS     "{\"roots\":{}}"
 
-static struct scratch *scratch;
-static struct testclock *the_clock;
-static struct server *one;
-static struct server *two;
 static struct server *demo; /* the examples' tools */
 
 static int setup(void **state)
 {
+	static const char *const args[] = {"--test-identity", NULL};
 	char path[320];
 
 	(void)state;
-	scratch = scratch_new();
-	the_clock = testclock_new(scratch);
-	{
-		const char *const args[] = {"--test-clock", the_clock->path,
-					    "--test-identity", NULL};
-
-		one = server_start(scratch, args);
-		two = server_start(scratch, args);
-	}
+	pair_clock();
+	(void)pair_both(args);
 	(void)snprintf(path, sizeof(path), "%s/project", scratch->dir);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(setenv("ALLOWED_ROOTS", path, 1), 0);
@@ -58,20 +45,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
-	server_free(one);
-	server_free(two);
 	server_free(demo);
-	testclock_free(the_clock);
-	scratch_free(scratch);
-	return 0;
-}
-
-static struct ask at(const struct server *v, const char *can)
-{
-	struct ask a = {.url = v->url, .principal = "alice", .can = can};
-
-	return a;
+	return pair_end(state);
 }
 
 /* ---- whatever may ask ---- */
@@ -132,7 +107,7 @@ static void test_eligible_methods_only(void **unused)
 					     "resources/list",
 					     "resources/templates/list",
 					     "completion/complete"};
-	struct ask a = at(one, CAN_ALL);
+	struct ask a = as_can(one, "alice", CAN_ALL);
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -228,8 +203,8 @@ static void test_capabilities_read_per_request(void **unused)
 		size_t n = 0;
 
 		for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
-			struct ask rich = at(one, CAN_ALL);
-			struct ask a = at(one, caps[i]);
+			struct ask rich = as_can(one, "alice", CAN_ALL);
+			struct ask a = as_can(one, "alice", caps[i]);
 			struct reply *r = request(&rich, all[k], NULL, NULL);
 
 			asks(r);
@@ -258,7 +233,7 @@ static void test_request_state_is_integrity_protected(void **unused)
 	static const struct what tool_of = {"tools/call", "ask_name"};
 	static const struct what other = {"tools/call", ELICIT};
 	static const struct what prompt = {"prompts/get", "ask_name"};
-	struct ask a = at(one, CAN_FORM);
+	struct ask a = as_can(one, "alice", CAN_FORM);
 	struct reply *r = request(&a, tool_of, NULL, NULL);
 	char *state = strdup(state_of(r));
 	size_t n = strlen(state);
@@ -294,12 +269,12 @@ static void test_request_state_is_verified_before_use(void **unused)
 {
 	static const struct what w = {"tools/call", "effect_after_answer"};
 	static const struct what other = {"tools/call", "once"};
-	struct ask a = at(one, CAN_FORM);
+	struct ask a = as_can(one, "alice", CAN_FORM);
 	struct ask bob = {.url = two->url, .principal = "bob"};
 	struct reply *r = request(&a, w, NULL, NULL);
 	char *state = strdup(state_of(r));
-	size_t plans = effects_count(scratch, " plan");
-	size_t done = effects_count(scratch, " effect");
+	size_t plans = effects(" plan");
+	size_t done = effects(" effect");
 
 	(void)unused;
 	refused(&a, w, "");
@@ -312,8 +287,8 @@ static void test_request_state_is_verified_before_use(void **unused)
 	state[strlen(state) / 2] ^= 1;
 	testclock_forward(the_clock, 20 * MINUTE_MS);
 	refused(&a, w, state);
-	assert_int_equal(effects_count(scratch, " plan"), plans);
-	assert_int_equal(effects_count(scratch, " effect"), done);
+	assert_int_equal(effects(" plan"), plans);
+	assert_int_equal(effects(" effect"), done);
 	free(state);
 	reply_free(r);
 }
@@ -379,7 +354,7 @@ static void hides_all(const struct reply *r)
 static void test_no_secrets_in_the_continuation(void **unused)
 {
 	static const char name[] = "test_input_required_result_multi_round";
-	struct ask a = at(one, CAN_FORM);
+	struct ask a = as_can(one, "alice", CAN_FORM);
 	json_t *args = json_pack("{s:s}", "password", SECRET);
 	struct reply *r = tool(&a, name, json_incref(args));
 	struct reply *s = tool(&a, name, json_incref(args));
@@ -409,17 +384,17 @@ static void test_no_secrets_in_the_continuation(void **unused)
 static void repeated(struct what w, const char *state, const char *key,
 		     const char *end, const char *effect)
 {
-	size_t before = effects_count(scratch, effect);
+	size_t before = effects(effect);
 
 	for (int i = 0; i < 3; i++) {
-		struct ask a = at(i == 1 ? two : one, CAN_FORM);
+		struct ask a = as_can(i == 1 ? two : one, "alice", CAN_FORM);
 		struct reply *r =
 			request(&a, w, state, accept_bool(key, "ok", true));
 
 		assert_string_equal(says(r), end);
 		reply_free(r);
 	}
-	assert_int_equal(effects_count(scratch, effect), before + 1);
+	assert_int_equal(effects(effect), before + 1);
 }
 
 /* "Side effects come last: a duplicated retry cannot deploy, charge, or send
@@ -428,17 +403,17 @@ static void test_side_effects_come_last(void **unused)
 {
 	static const struct what once = {"tools/call", "once"};
 	static const struct what task = {"tools/call", "approve"};
-	struct ask a = at(one, CAN_FORM);
-	size_t done = effects_count(scratch, " effect");
-	size_t after = effects_count(scratch, " after");
+	struct ask a = as_can(one, "alice", CAN_FORM);
+	size_t done = effects(" effect");
+	size_t after = effects(" after");
 	struct reply *r = request(&a, once, NULL, NULL);
 	struct reply *s = request(&a, task, NULL, NULL);
 
 	(void)unused;
 	asks(r);
 	asks(s);
-	assert_int_equal(effects_count(scratch, " effect"), done);
-	assert_int_equal(effects_count(scratch, " after"), after);
+	assert_int_equal(effects(" effect"), done);
+	assert_int_equal(effects(" after"), after);
 	repeated(once, state_of(r), "confirm", "plan 7 done", " effect");
 	repeated(task, state_of(s), "approval", "approved: yes", " after");
 	reply_free(r);
@@ -455,7 +430,7 @@ struct ends {
 static void ends_with(const struct ends *e, const char *action,
 		      const char *text)
 {
-	struct ask a = at(one, CAN_FORM);
+	struct ask a = as_can(one, "alice", CAN_FORM);
 	struct reply *r = request(&a, e->what, NULL, NULL);
 	json_t *answer =
 		strcmp(action, "accept") == 0
@@ -501,22 +476,22 @@ static void test_all_three_actions_handled(void **unused)
 		 "It was cancelled.",
 		 accept_string("name", "name", "Ada")},
 	};
-	size_t effect = effects_count(scratch, " effect");
-	size_t after = effects_count(scratch, " after");
+	size_t effect = effects(" effect");
+	size_t after = effects(" after");
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		ends_with(&all[i], "decline", all[i].declined);
 		ends_with(&all[i], "cancel", all[i].cancelled);
 	}
-	assert_int_equal(effects_count(scratch, " effect"), effect);
-	assert_int_equal(effects_count(scratch, " after"), after);
+	assert_int_equal(effects(" effect"), effect);
+	assert_int_equal(effects(" after"), after);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		ends_with(&all[i], "accept", all[i].accepted);
 		json_decref(all[i].accept);
 	}
-	assert_int_equal(effects_count(scratch, " effect"), effect + 1);
-	assert_int_equal(effects_count(scratch, " after"), after + 1);
+	assert_int_equal(effects(" effect"), effect + 1);
+	assert_int_equal(effects(" after"), after + 1);
 }
 
 /* A result without isError that has @text; @r is freed. */
@@ -532,8 +507,8 @@ static void useful(struct reply *r, const char *text)
  * degraded result, not an error." Also one that lost it between two rounds. */
 static void test_fallbacks_exist(void **unused)
 {
-	struct ask none = at(demo, CAN_NOTHING);
-	struct ask samples = at(demo, CAN_SAMPLE);
+	struct ask none = as_can(demo, "alice", CAN_NOTHING);
+	struct ask samples = as_can(demo, "alice", CAN_SAMPLE);
 	json_t *since = json_pack("{s:s}", "since", "2026-11-09");
 	struct reply *r =
 		tool(&samples, "summarize_incidents", json_incref(since));
@@ -560,8 +535,8 @@ static void test_roots_retired(void **unused)
 {
 	static const char name[] = "list_project_files";
 	static const char *const outside[] = {"..", "/etc", "none"};
-	struct ask none = at(demo, CAN_NOTHING);
-	struct ask roots = at(demo, CAN_ROOTS);
+	struct ask none = as_can(demo, "alice", CAN_NOTHING);
+	struct ask roots = as_can(demo, "alice", CAN_ROOTS);
 	struct reply *r;
 
 	(void)unused;
