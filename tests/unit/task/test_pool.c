@@ -115,8 +115,12 @@ static void test_threads__all_work_at_once_and_are_counted(void **state)
 	assert_int_equal(pool_idle(p), 0);
 	assert_int_equal(pool_queued(p), 2);
 	assert_int_equal(pool_busy(p), 5);
+	assert_false(pool_drained(p, 20));
 	door_open(&door);
-	door_wait(&door, 5);
+	/* Also those that had not begun. */
+	assert_true(pool_drained(p, INT64_MAX / 4));
+	assert_int_equal(door.inside, 5);
+	assert_int_equal(pool_busy(p), 0);
 	pool_free(p);
 	cond_fini(&door.changed);
 	mutex_fini(&door.lock);
