@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/ascii.h"
 #include "server/base/error.h"
 #include "server/base/jsontext_scan.h"
 #include "server/base/limits.h"
@@ -80,17 +81,6 @@ static void *fail_syntax(struct reader *r, const char *what)
 	return fail(r, *r->p ? what : "a NUL");
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* The four digits at @p, or -1. */
 static int hex4(const struct reader *r, const char *p)
 {
@@ -100,7 +90,7 @@ static int hex4(const struct reader *r, const char *p)
 	if (r->end - p < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		d = hex_digit(p[i]);
+		d = ascii_hex_value(p[i]);
 		if (d < 0)
 			return -1;
 		v = v << 4 | d;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/ascii.h"
+
 /* ECMA-262 WhiteSpace and LineTerminator, and all that is neither. */
 #define SPACES                                                                 \
 	"\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}"              \
@@ -38,11 +40,6 @@ __attribute__((format(printf, 2, 3))) static bool refuse(struct reader *r,
 	return false;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -55,14 +52,6 @@ static bool next_is(const struct reader *r, const char *s)
 	return (size_t)(r->end - r->p) >= n && memcmp(r->p, s, n) == 0;
 }
 
-static int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Exactly @n hexadecimal digits. */
 static bool take_hex(struct reader *r, size_t n, uint32_t *ret)
 {
@@ -71,7 +60,7 @@ static bool take_hex(struct reader *r, size_t n, uint32_t *ret)
 	if ((size_t)(r->end - r->p) < n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		int d = hex_digit(r->p[i]);
+		int d = ascii_hex_value(r->p[i]);
 
 		if (d < 0)
 			return false;
@@ -199,7 +188,8 @@ static bool property_escape(struct reader *r, char letter)
 	len = (size_t)(close - name);
 	r->p = close + 1;
 	for (size_t i = 0; i < len; i++) {
-		if (!is_letter(name[i]) && !is_digit(name[i]) && name[i] != '_')
+		if (!is_letter(name[i]) && !ascii_is_digit(name[i]) &&
+		    name[i] != '_')
 			return refuse(r, "\\%c{%.*s} is not a property", letter,
 				      (int)(len < 40 ? len : 40), name);
 	}
@@ -247,11 +237,11 @@ static bool digit_escape(struct reader *r, char c)
 {
 	uint32_t n = (uint32_t)(c - '0');
 
-	if (c == '0' && !(r->p < r->end && is_digit(*r->p)))
+	if (c == '0' && !(r->p < r->end && ascii_is_digit(*r->p)))
 		return put_code_point(r, 0);
 	if (c == '0' || r->in_class)
 		return refuse(r, "\\%c followed by digits is not an escape", c);
-	for (; r->p < r->end && is_digit(*r->p) && n < 1000; r->p++)
+	for (; r->p < r->end && ascii_is_digit(*r->p) && n < 1000; r->p++)
 		n = n * 10 + (uint32_t)(*r->p - '0');
 	return buf_addf(r->out, "\\g{%u}", n);
 }
@@ -339,7 +329,7 @@ static bool escape(struct reader *r)
 		return refuse(r, "it ends with a backslash");
 	c = *r->p++;
 	r->can_repeat = true;
-	if (is_digit(c))
+	if (ascii_is_digit(c))
 		return digit_escape(r, c);
 	if (is_letter(c))
 		return letter_escape(r, c);
@@ -407,13 +397,13 @@ static size_t counted(const struct reader *r)
 {
 	const char *p = r->p;
 
-	while (p < r->end && is_digit(*p))
+	while (p < r->end && ascii_is_digit(*p))
 		p++;
 	if (p == r->p)
 		return 0;
 	if (p < r->end && *p == ',')
 		p++;
-	while (p < r->end && is_digit(*p))
+	while (p < r->end && ascii_is_digit(*p))
 		p++;
 	return p < r->end && *p == '}' ? (size_t)(p + 1 - r->p) : 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "server/base/ascii.h"
 #include "server/catalog/json_schema_node.h"
 #include "server/catalog/uri.h"
 #include <string.h>
@@ -12,21 +13,6 @@ struct text {
 	const char *p;
 	const char *end;
 };
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_alnum(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool one_of(char c, const char *set)
-{
-	return c != '\0' && strchr(set, c) != NULL;
-}
 
 static bool take(struct text *t, char c)
 {
@@ -42,7 +28,7 @@ static bool take_number(struct text *t, unsigned n, int min, int max, int *ret)
 	int v = 0;
 
 	for (; n > 0; n--) {
-		if (t->p == t->end || !is_digit(*t->p))
+		if (t->p == t->end || !ascii_is_digit(*t->p))
 			return false;
 		v = v * 10 + (*t->p++ - '0');
 	}
@@ -105,9 +91,9 @@ static bool take_time(struct text *t)
 	    !take_number(t, 2, 0, 60, &second))
 		return false;
 	if (take(t, '.')) {
-		if (t->p == t->end || !is_digit(*t->p))
+		if (t->p == t->end || !ascii_is_digit(*t->p))
 			return false;
-		while (t->p < t->end && is_digit(*t->p))
+		while (t->p < t->end && ascii_is_digit(*t->p))
 			t->p++;
 	}
 	if (!take_offset(t, &offset))
@@ -145,7 +131,7 @@ static bool is_hostname(const char *s, size_t len)
 			label = 0;
 			continue;
 		}
-		if (!is_alnum(s[i]) && (s[i] != '-' || label == 0))
+		if (!ascii_is_alnum(s[i]) && (s[i] != '-' || label == 0))
 			return false;
 		if (++label > 63)
 			return false;
@@ -192,7 +178,8 @@ static bool is_dot_atom(const char *s, size_t len)
 			dot = true;
 			continue;
 		}
-		if (!is_alnum(s[i]) && !one_of(s[i], "!#$%&'*+-/=?^_`{|}~"))
+		if (!ascii_is_alnum(s[i]) &&
+		    !ascii_one_of(s[i], "!#$%&'*+-/=?^_`{|}~"))
 			return false;
 		dot = false;
 	}

@@ -2,6 +2,8 @@
 #include "server/catalog/json_schema.h"
 #include <string.h>
 
+#include "server/base/ascii.h"
+
 /*
  * client/elicitation "Form Mode Security": passwords, keys, access tokens and
  * payment credentials must not be asked for in a form. Names are compared as
@@ -25,11 +27,6 @@ static bool is_lower(char c)
 	return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* "apiKey", "API_KEY", "api-key" and "APIKey" are the words api and key. */
 static bool begins_word(const char *s, size_t i)
 {
@@ -48,7 +45,7 @@ static void split(const char *s, struct words *w)
 	for (size_t i = 0; s[i]; i++) {
 		char c = s[i];
 
-		if (!is_upper(c) && !is_lower(c) && !is_digit(c)) {
+		if (!is_upper(c) && !is_lower(c) && !ascii_is_digit(c)) {
 			w->n += len > 0;
 			len = 0;
 			continue;

@@ -3,31 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_alnum(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool one_of(char c, const char *set)
-{
-	return c != '\0' && strchr(set, c) != NULL;
-}
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
+#include "server/base/ascii.h"
 
 /* ---- resolving ---- */
 
@@ -44,7 +20,7 @@ struct parts {
 
 static bool is_scheme_char(char c)
 {
-	return is_alnum(c) || one_of(c, "+-.");
+	return ascii_is_alnum(c) || ascii_one_of(c, "+-.");
 }
 
 static const char *take_until(const char *s, const char *stops,
@@ -189,8 +165,8 @@ bool uri_decode(char *s)
 			*out++ = *s;
 			continue;
 		}
-		high = hex_value(s[1]);
-		low = high < 0 ? -1 : hex_value(s[2]);
+		high = ascii_hex_value(s[1]);
+		low = high < 0 ? -1 : ascii_hex_value(s[2]);
 		if (low < 0 || (high == 0 && low == 0))
 			return false;
 		*out++ = (char)(high * 16 + low);
@@ -225,7 +201,7 @@ bool uri_ipv4(const char *s, size_t len)
 
 		if (part > 0 && (s == end || *s++ != '.'))
 			return false;
-		while (s < end && is_digit(*s) && n < 4) {
+		while (s < end && ascii_is_digit(*s) && n < 4) {
 			v = v * 10 + (*s++ - '0');
 			n++;
 		}
@@ -258,7 +234,7 @@ bool uri_ipv6(const char *s, size_t len)
 		}
 		if (*s == ':' && (groups == 0 || ++s == end))
 			return false;
-		while (s + n < end && n < 5 && hex_value(s[n]) >= 0)
+		while (s + n < end && n < 5 && ascii_hex_value(s[n]) >= 0)
 			n++;
 		if (n == 0 || n > 4)
 			return false;
@@ -279,15 +255,15 @@ bool uri_ipv6(const char *s, size_t len)
 /* Unreserved, sub-delims, %XX and @more, up to one of @stops. */
 static bool take_chars(struct text *t, const char *more, const char *stops)
 {
-	for (; t->p < t->end && !one_of(*t->p, stops); t->p++) {
+	for (; t->p < t->end && !ascii_one_of(*t->p, stops); t->p++) {
 		if (*t->p == '%') {
-			if (t->end - t->p < 3 || hex_value(t->p[1]) < 0 ||
-			    hex_value(t->p[2]) < 0)
+			if (t->end - t->p < 3 || ascii_hex_value(t->p[1]) < 0 ||
+			    ascii_hex_value(t->p[2]) < 0)
 				return false;
 			t->p += 2;
-		} else if (!is_alnum(*t->p) &&
-			   !one_of(*t->p, "-._~!$&'()*+,;=") &&
-			   !one_of(*t->p, more)) {
+		} else if (!ascii_is_alnum(*t->p) &&
+			   !ascii_one_of(*t->p, "-._~!$&'()*+,;=") &&
+			   !ascii_one_of(*t->p, more)) {
 			return false;
 		}
 	}
@@ -310,7 +286,7 @@ static bool take_ip_literal(struct text *t)
 		if (!dot || dot == s + 1 || rest.p == close)
 			return false;
 		while (++s < dot) {
-			if (hex_value(*s) < 0)
+			if (ascii_hex_value(*s) < 0)
 				return false;
 		}
 		return take_chars(&rest, ":", "%") && rest.p == close;
@@ -323,7 +299,7 @@ static bool take_authority(struct text *t)
 	const char *stop = t->p;
 	struct text user = *t;
 
-	while (stop < t->end && !one_of(*stop, "/?#"))
+	while (stop < t->end && !ascii_one_of(*stop, "/?#"))
 		stop++;
 	user.end = stop;
 	if (memchr(t->p, '@', (size_t)(stop - t->p))) {
@@ -338,7 +314,7 @@ static bool take_authority(struct text *t)
 		return false;
 	}
 	if (take(t, ':')) {
-		while (t->p < stop && is_digit(*t->p))
+		while (t->p < stop && ascii_is_digit(*t->p))
 			t->p++;
 	}
 	return t->p == stop;
@@ -349,7 +325,7 @@ bool uri_valid(const char *s, size_t len)
 {
 	struct text t = {s, s + len};
 
-	if (len == 0 || !is_alnum(*s) || is_digit(*s))
+	if (len == 0 || !ascii_is_alnum(*s) || ascii_is_digit(*s))
 		return false;
 	while (t.p < t.end && is_scheme_char(*t.p))
 		t.p++;
