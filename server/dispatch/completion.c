@@ -88,13 +88,7 @@ static void answer(struct dispatch *d, struct request *rq,
 	(void)buf_add(&b, c->values.data, c->values.len);
 	(void)buf_addf(&b, "],\"total\":%" PRId64 ",\"hasMore\":%s}}", total,
 		       total > sent ? "true" : "false");
-	o.text = b.data;
-	o.len = b.len;
-	if (b.failed)
-		core_no_memory(d, rq);
-	else
-		core_done(d, rq, &o);
-	buf_fini(&b);
+	core_done_buf(d, rq, &o, &b);
 }
 
 static void completion_free(struct bide_completion *c)

@@ -100,6 +100,18 @@ bool core_run(struct dispatch *d, struct request *rq, struct pending *p,
 	return true;
 }
 
+void core_done_buf(struct dispatch *d, struct request *rq, struct outcome *o,
+		   struct buf *b)
+{
+	o->text = b->data;
+	o->len = b->len;
+	if (b->failed)
+		core_no_memory(d, rq);
+	else
+		core_done(d, rq, o);
+	buf_fini(b);
+}
+
 void core_tool_error(struct dispatch *d, struct request *rq,
 		     const struct delivery *v, const char *text)
 {
@@ -111,13 +123,7 @@ void core_tool_error(struct dispatch *d, struct request *rq,
 	(void)buf_addstr(&b, "{\"content\":[{\"type\":\"text\",\"text\":");
 	(void)jsontext_write_string(text, strlen(text), &b);
 	(void)buf_addstr(&b, "}],\"isError\":true}");
-	o.text = b.data;
-	o.len = b.len;
-	if (b.failed)
-		core_no_memory(d, rq);
-	else
-		core_done(d, rq, &o);
-	buf_fini(&b);
+	core_done_buf(d, rq, &o, &b);
 }
 
 void core_store_failed(struct dispatch *d, struct request *rq,

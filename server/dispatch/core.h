@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef DISPATCH_CORE_H
 #define DISPATCH_CORE_H
+#include "server/base/buf.h"
 #include "server/base/thread.h"
 #include "server/dispatch/dispatch.h"
 #include <stdatomic.h>
@@ -66,6 +67,9 @@ struct dispatch {
 
 /* ---- core.c: answering ---- */
 void core_done(struct dispatch *d, struct request *rq, const struct outcome *o);
+/* The same with what @b holds for its text; finishes @b. */
+void core_done_buf(struct dispatch *d, struct request *rq, struct outcome *o,
+		   struct buf *b);
 void core_error(struct dispatch *d, struct request *rq, int code,
 		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* -32021 for @missing, enum bide_can bits. @v may be NULL. */
