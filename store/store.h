@@ -314,11 +314,11 @@ struct store_reap {
 
 enum store_sweep_kind {
 	STORE_SWEEP_ABANDONED =
-		1,            /* abandon_at passed, nobody waits: CANCELLED */
-	STORE_SWEEP_EXPIRED,  /* TTL passed; not RUNNING, no unseen answer:
-				 FAILED */
-	STORE_SWEEP_ENDED,    /* past retention: deleted with all it owns */
-	STORE_SWEEP_CONSUMED, /* consumed ids past keep_ms: deleted */
+		1,             /* abandon_at passed, nobody waits: CANCELLED */
+	STORE_SWEEP_EXPIRED,   /* TTL passed; not RUNNING, no unseen answer:
+				  FAILED */
+	STORE_SWEEP_ENDED,     /* past retention: deleted with all it owns */
+	STORE_SWEEP_CONSUMED,  /* consumed ids past keep_ms: deleted */
 	STORE_SWEEP_INSTANCES, /* rows of dead instances without claims: deleted
 				*/
 	STORE_SWEEP_TOPICS     /* announced longer ago than LIMIT_TOPIC_MS:

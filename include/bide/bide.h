@@ -5,11 +5,13 @@
  * bide: MCP servers whose tools wait. One handler, entered from the top as
  * often as needed, serves short calls and background tasks alike.
  *
- * types.h    return codes and errors
- * server.h   a server, its options, who is calling, bide_main()
- * tool.h     registering a tool
- * call.h     inside a handler: arguments, asking, steps, sleep, progress
- * content.h  inside a handler: building the result
+ * types.h     return codes and errors
+ * server.h    a server, its options, who is calling, bide_main()
+ * tool.h      registering a tool
+ * prompt.h    registering a prompt
+ * resource.h  registering a resource or a template; lists, completion
+ * call.h      inside a handler: arguments, asking, steps, sleep, progress
+ * content.h   inside a handler: building the result
  */
 #include <bide/call.h>
 #include <bide/content.h>

@@ -64,7 +64,9 @@ struct bide_tool {
 	const char *description;
 	const char *version;       /* on the task; "" when NULL */
 	const char *input_schema;  /* JSON text of an object schema; NULL: no
-				      arguments needed */
+				      arguments needed. "x-mcp-header" in it
+				      mirrors a parameter into a header, and is
+				      checked (server/tools, "x-mcp-header") */
 	const char *output_schema; /* JSON text; NULL: none */
 	const char *annotations;   /* JSON text of a ToolAnnotations object */
 	const char *icons;         /* JSON text of an array of Icon objects */

@@ -52,7 +52,7 @@
 #define LIMIT_SWEEP_ROWS            200
 #define LIMIT_SWEEP_MS              50
 #define LIMIT_DRAIN_LAST_MS         1000 /* last replies, after drain-grace */
-#define LIMIT_CRASHES               3 /* in a row without progress */
+#define LIMIT_CRASHES               3    /* in a row without progress */
 #define LIMIT_SCHEMA_DEPTH          64
 #define LIMIT_SCHEMA_NODES          10000
 #define LIMIT_VALIDATION_STEPS      1000000

@@ -57,7 +57,8 @@ static enum bide_rc publish(struct bide_call *c)
 	struct store_op op;
 	enum bide_rc rc;
 
-	rc = asks_of(c, engine_input_deadline_ms(w->e, &w->tool->target), &asks);
+	rc = asks_of(c, engine_input_deadline_ms(w->e, &w->tool->target),
+		     &asks);
 	if (!rc && asks.n) {
 		store_op_init(&op, STORE_OP_ASK, WRITE_MS);
 		op.u.park.fence = w->fence;

@@ -128,7 +128,8 @@ static struct bide_call *build(struct work *w)
 		.task_id = w->token,
 		.epoch = w->fence.epoch,
 		.caller = &w->caller,
-		.default_deadline_ms = engine_input_deadline_ms(e, &w->tool->target),
+		.default_deadline_ms =
+			engine_input_deadline_ms(e, &w->tool->target),
 		.reenter = e->opt.reenter,
 	};
 

@@ -195,7 +195,8 @@ static enum next park(struct work *w, int64_t wake_ms)
 	int64_t wakes;
 	enum bide_rc rc;
 
-	if (asks_of(w->call, engine_input_deadline_ms(w->e, &w->tool->target), &asks))
+	if (asks_of(w->call, engine_input_deadline_ms(w->e, &w->tool->target),
+		    &asks))
 		return release(w, STORE_RELEASE_NO_WORKER, LOAD_AGAIN_MS);
 	store_op_init(&op, STORE_OP_PARK, WRITE_MS);
 	op.u.park = (struct store_park){.fence = w->fence,

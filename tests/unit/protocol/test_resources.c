@@ -572,8 +572,8 @@ static void test_list__of_a_client_that_left_is_not_made(void **state)
 	(void)state;
 	for (i = 0; i < 6; i++)
 		f[i] = fake_post(w, (struct post){.method = "resources/list"});
-	for (i = 0;
-	     atomic_load(&listed) < LIMIT_LOOKUPS_AT_ONCE && i < 20000; i++)
+	for (i = 0; atomic_load(&listed) < LIMIT_LOOKUPS_AT_ONCE && i < 20000;
+	     i++)
 		(void)usleep(1000);
 	assert_int_equal(atomic_load(&listed), LIMIT_LOOKUPS_AT_ONCE);
 	for (i = 0; i < 6; i++) {

@@ -710,11 +710,9 @@ static void test_messages__fit_the_schemas(void **unused)
 
 /* The check itself: what lacks something that the revision demands is told
  * from what has it, and for that reason. */
-static void test_check__finds_what_is_wrong(void **unused)
-{
-	static const struct {
-		const char *method, *message, *wrong; /* NULL: nothing */
-	} all[] = {
+static const struct {
+	const char *method, *message, *wrong; /* NULL: nothing */
+} known[] = {
 #define M(rest) "{\"jsonrpc\":\"2.0\",\"id\":1," rest "}"
 #define R(rest)                                                                \
 	M("\"result\":{\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{"    \
@@ -724,82 +722,78 @@ static void test_check__finds_what_is_wrong(void **unused)
 #define TASK(is)                                                               \
 	"\"taskId\":\"a\",\"status\":\"" is                                    \
 	"\",\"createdAt\":\"x\",\"lastUpdatedAt\":\"x\",\"ttlMs\":null"
-		{"tools/call", R(DONE ",\"content\":[]"), NULL},
-		{"tools/call", M("\"result\":{" DONE ",\"content\":[]}"),
-		 "Implementation: absent"},
-		{"tools/call", R("\"content\":[]"), "resultType"},
-		{"tools/call", R(DONE), "\"content\""},
-		{"tools/call", R(DONE ",\"content\":[{\"type\":\"text\"}]"),
-		 "content"},
-		{"tools/call", R(ASKS ",\"requestState\":\"s\""), NULL},
-		{"tools/call", R(ASKS), "neither questions nor state"},
-		{"tools/call",
-		 R(ASKS ",\"requestState\":\"s\",\"cacheScope\":\"private\""),
-		 "a round with hints"},
-		{"tools/list", R(DONE ",\"tools\":[]"), "ttlMs"},
-		{"tools/list",
-		 R(DONE ",\"tools\":[],\"ttlMs\":1,\"cacheScope\":\"public\""),
-		 NULL},
-		{"prompts/get",
-		 R(DONE ",\"messages\":[{\"role\":\"system\",\"content\":{"
-			"\"type\":\"text\",\"text\":\"\"}}]"),
-		 "role"},
-		{"resources/read",
-		 R(DONE ",\"contents\":[{\"uri\":\"a:b\",\"text\":\"\"}]"),
-		 "ttlMs"},
-		{"prompts/list", R(ASKS), "resultType is not complete"},
-		{"prompts/get", R("\"resultType\":\"task\""),
-		 "resultType \"task\""},
-		{"tasks/get", R(DONE "," TASK("working")), NULL},
-		{"tasks/get", R("\"resultType\":\"task\"," TASK("working")),
-		 "resultType is not complete"},
-		{"tasks/get", R(DONE "," TASK("input_required")),
-		 "InputRequests: absent"},
-		{"tools/call",
-		 M("\"error\":{\"code\":-31000,\"message\":\"x\"}"), NULL},
-		{"tools/call",
-		 M("\"error\":{\"code\":-32021,\"message\":\"x\"}"), "data"},
-		{"tools/call",
-		 M("\"error\":{\"code\":-32022,\"message\":\"x\",\"data\":"
-		   "{\"supported\":[]}}"),
-		 "requested"},
-		{"resources/read",
-		 M("\"error\":{\"code\":-32002,\"message\":\"x\"}"),
-		 "the code -32002"},
-		{"tools/call",
-		 M("\"error\":{\"code\":-32050,\"message\":\"x\"}"),
-		 "the code -32050"},
-		{"tools/call",
-		 "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
-		 "\"message\":\"x\"}}",
-		 "id"},
-		{"tools/call",
-		 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
-		 "\"params\":{\"progress\":1}}",
-		 "progressToken"},
-		{"subscriptions/listen",
-		 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-		 "\"params\":{}}",
-		 "a notification"},
+	{"tools/call", R(DONE ",\"content\":[]"), NULL},
+	{"tools/call", M("\"result\":{" DONE ",\"content\":[]}"),
+	 "Implementation: absent"},
+	{"tools/call", R("\"content\":[]"), "resultType"},
+	{"tools/call", R(DONE), "\"content\""},
+	{"tools/call", R(DONE ",\"content\":[{\"type\":\"text\"}]"), "content"},
+	{"tools/call", R(ASKS ",\"requestState\":\"s\""), NULL},
+	{"tools/call", R(ASKS), "neither questions nor state"},
+	{"tools/call",
+	 R(ASKS ",\"requestState\":\"s\",\"cacheScope\":\"private\""),
+	 "a round with hints"},
+	{"tools/list", R(DONE ",\"tools\":[]"), "ttlMs"},
+	{"tools/list",
+	 R(DONE ",\"tools\":[],\"ttlMs\":1,\"cacheScope\":\"public\""), NULL},
+	{"prompts/get",
+	 R(DONE ",\"messages\":[{\"role\":\"system\",\"content\":{"
+		"\"type\":\"text\",\"text\":\"\"}}]"),
+	 "role"},
+	{"resources/read",
+	 R(DONE ",\"contents\":[{\"uri\":\"a:b\",\"text\":\"\"}]"), "ttlMs"},
+	{"prompts/list", R(ASKS), "resultType is not complete"},
+	{"prompts/get", R("\"resultType\":\"task\""), "resultType \"task\""},
+	{"tasks/get", R(DONE "," TASK("working")), NULL},
+	{"tasks/get", R("\"resultType\":\"task\"," TASK("working")),
+	 "resultType is not complete"},
+	{"tasks/get", R(DONE "," TASK("input_required")),
+	 "InputRequests: absent"},
+	{"tools/call", M("\"error\":{\"code\":-31000,\"message\":\"x\"}"),
+	 NULL},
+	{"tools/call", M("\"error\":{\"code\":-32021,\"message\":\"x\"}"),
+	 "data"},
+	{"tools/call",
+	 M("\"error\":{\"code\":-32022,\"message\":\"x\",\"data\":"
+	   "{\"supported\":[]}}"),
+	 "requested"},
+	{"resources/read", M("\"error\":{\"code\":-32002,\"message\":\"x\"}"),
+	 "the code -32002"},
+	{"tools/call", M("\"error\":{\"code\":-32050,\"message\":\"x\"}"),
+	 "the code -32050"},
+	{"tools/call",
+	 "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+	 "\"message\":\"x\"}}",
+	 "id"},
+	{"tools/call",
+	 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+	 "\"params\":{\"progress\":1}}",
+	 "progressToken"},
+	{"subscriptions/listen",
+	 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+	 "\"params\":{}}",
+	 "a notification"},
 #undef TASK
 #undef ASKS
 #undef DONE
 #undef R
 #undef M
-	};
+};
 
+static void test_check__finds_what_is_wrong(void **unused)
+{
 	(void)unused;
 	if (!there())
 		skip();
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		json_t *m = json_loads(all[i].message, 0, NULL);
-		char *why = wrong(all[i].method, m);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		json_t *m = json_loads(known[i].message, 0, NULL);
+		char *why = wrong(known[i].method, m);
 
 		assert_non_null(m);
-		if (all[i].wrong == NULL
+		if (known[i].wrong == NULL
 			    ? why != NULL
-			    : why == NULL || !strstr(why, all[i].wrong))
-			fail_msg("%s: %s", all[i].message,
+			    : why == NULL || !strstr(why, known[i].wrong))
+			fail_msg("%s: %s", known[i].message,
 				 why != NULL ? why : "nothing is wrong");
 		free(why);
 		json_decref(m);
