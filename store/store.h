@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "bide/types.h"
+#include "server/base/limits.h"
 
 /*
  * All that the server knows of storage. Nothing here says which database
@@ -352,7 +353,7 @@ struct store_steer {
 /* key: OK. Inserts the candidate when the ring is empty (or @rotate), then
  * tells the whole ring, newest first. */
 #define STORE_KEY_BYTES 32
-#define STORE_KEYS_MAX  8
+#define STORE_KEYS_MAX  LIMIT_SEAL_KEYS
 struct store_key {
 	char kid[16];
 	unsigned char key[STORE_KEY_BYTES];

@@ -8,6 +8,7 @@
 #define LIMIT_JSON_DEPTH              64
 #define LIMIT_BODY_VALUES             250000 /* JSON values in a request body */
 #define LIMIT_HEADER_BYTES            (16 * 1024) /* all headers of a request */
+#define LIMIT_HEADERS                 128         /* of a request */
 #define LIMIT_ID_BYTES                1024 /* of a request, as JSON text */
 #define LIMIT_LISTENERS_PER_PRINCIPAL 100
 #define LIMIT_TASK_IDS_PER_LISTEN     1000
@@ -24,11 +25,14 @@
 #define LIMIT_ASKINGS               100 /* of one question whose answers do not fit */
 #define LIMIT_QUESTION_BYTES        (256 * 1024) /* one request or answer */
 #define LIMIT_KEY_BYTES             128          /* step and question keys */
-#define LIMIT_NAME_BYTES            128          /* tool names */
+#define LIMIT_HANDLER_KEY_BYTES     96  /* those that a handler gives */
+#define LIMIT_NAME_BYTES            128 /* tool names */
 #define LIMIT_PRINCIPAL_BYTES       256
 #define LIMIT_IDEMPOTENCY_KEY_BYTES 256
 #define LIMIT_STATUS_BYTES          1024 /* a status message */
 #define LIMIT_LOG_DATA_BYTES        (16 * 1024)
+#define LIMIT_UNTOLD_LOGS           256 /* of a running task, and their bytes */
+#define LIMIT_UNTOLD_LOG_BYTES      (256 * 1024)
 #define LIMIT_TOOLS                 4096
 #define LIMIT_TOOL_HEADERS          32 /* parameters mirrored into headers */
 #define LIMIT_PROMPTS               4096
@@ -46,6 +50,7 @@
 #define LIMIT_COMPLETION_RATE       50  /* a second, of one principal */
 #define LIMIT_COMPLETION_BURST      100 /* before the rate counts */
 #define LIMIT_INSTANCES             256 /* on one database */
+#define LIMIT_SEAL_KEYS             8   /* of the key ring */
 #define LIMIT_BATCH_OPS             256 /* operations in one commit */
 #define LIMIT_WAL_FRAMES_CHECKPOINT 1000
 #define LIMIT_WAL_FRAMES_ALARM      20000

@@ -32,7 +32,7 @@ static bool begin(struct bide_call *c, const char *what, const char *key,
 				 "A-Z a-z 0-9 _ - .",
 				 what,
 				 key && utf8_valid(key, strlen(key)) ? key : "",
-				 CALL_KEY_BYTES);
+				 LIMIT_HANDLER_KEY_BYTES);
 		return false;
 	}
 	call_trace(c, "ask", key);

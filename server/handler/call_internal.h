@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CALL_KEY_BYTES  96  /* call.h: "Keys: 1 to 96" */
 #define CALL_ROOM_BYTES 512 /* small strings, without an allocation */
 
 struct bide_answer {

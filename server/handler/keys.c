@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "server/base/limits.h"
 #include "server/base/utf8.h"
 #include "server/handler/call_internal.h"
 #include <stdlib.h>
@@ -16,7 +17,7 @@ bool keys_valid_question(const char *key)
 	if (!key)
 		return false;
 	n = strspn(key, allowed);
-	return n > 0 && n <= CALL_KEY_BYTES && !key[n];
+	return n > 0 && n <= LIMIT_HANDLER_KEY_BYTES && !key[n];
 }
 
 /* Steps may be named after files and the like; "~" begins our own. */
@@ -26,8 +27,8 @@ bool keys_valid_step(const char *key)
 
 	if (!key || !*key || *key == '~')
 		return false;
-	n = strnlen(key, CALL_KEY_BYTES + 1);
-	if (n > CALL_KEY_BYTES || !utf8_valid(key, n))
+	n = strnlen(key, LIMIT_HANDLER_KEY_BYTES + 1);
+	if (n > LIMIT_HANDLER_KEY_BYTES || !utf8_valid(key, n))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)key[i] < 0x20 || key[i] == 0x7f)

@@ -19,7 +19,7 @@ static enum bide_rc bad_key(struct bide_call *c, const char *what)
 	return call_fail(c, BIDE_INVALID,
 			 "%s: a key is 1 to %d bytes of UTF-8 without control "
 			 "characters and does not begin with ~",
-			 what, CALL_KEY_BYTES);
+			 what, LIMIT_HANDLER_KEY_BYTES);
 }
 
 /* The start of all that parks, or needs a clean place to park at. */

@@ -15,9 +15,7 @@
  * others. What is left is sent before the handler's end is written.
  */
 
-#define NOTE_MS        100
-#define NOTE_LINES     256
-#define NOTE_LOG_BYTES (256 * 1024)
+#define NOTE_MS 100
 
 static void set_free(struct note_set *s)
 {
@@ -219,7 +217,8 @@ static bool room_for_log(struct note_set *s, size_t bytes)
 	size_t cap = s->caplogs ? s->caplogs * 2 : 8;
 	struct note_log *logs;
 
-	if (s->nlogs == NOTE_LINES || s->log_bytes + bytes > NOTE_LOG_BYTES)
+	if (s->nlogs == LIMIT_UNTOLD_LOGS ||
+	    s->log_bytes + bytes > LIMIT_UNTOLD_LOG_BYTES)
 		return false;
 	if (s->nlogs < s->caplogs)
 		return true;

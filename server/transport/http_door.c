@@ -15,7 +15,6 @@
 
 #include "server/transport/http_conn.h"
 
-#define HEADERS_MAX   128
 #define LIST_REPEATS  8     /* of one Accept */
 #define SWALLOW_BYTES 65536 /* read before a refusal, to keep a connection */
 #define ACCEPT        "accept"
@@ -269,7 +268,7 @@ static enum MHD_Result each(void *cls, enum MHD_ValueKind kind, const char *key,
 	struct head *h = cls;
 
 	(void)kind;
-	if (++h->count > HEADERS_MAX)
+	if (++h->count > LIMIT_HEADERS)
 		h->refusal = &refuse_headers;
 	else if ((h->at != NULL &&
 		  !raw_next(h, key, key_len, value, value_len)) ||

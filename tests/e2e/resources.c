@@ -158,6 +158,27 @@ static void test_prompt__learns_of_a_refusal(void **unused)
 	free(s);
 }
 
+/* Its handler is not entered without what it requires. */
+static void test_prompt__demands_its_arguments(void **unused)
+{
+	static const char name[] = "test_prompt_with_arguments";
+	struct ask a = as(one, "alice");
+	struct reply *r =
+		rpc(&a, "prompts/get", name, json_pack("{s:s}", "name", name));
+
+	(void)unused;
+	assert_int_equal(r->status, 200);
+	assert_int_equal(error_code(r), -32602);
+	assert_non_null(strstr(error_text(r), "arg1, arg2"));
+	reply_free(r);
+	r = rpc(&a, "prompts/get", name,
+		json_pack("{s:s,s:{s:s,s:s}}", "name", name, "arguments",
+			  "arg1", "a", "arg2", "b"));
+	assert_string_equal(message(r),
+			    "Prompt with arguments: arg1='a', arg2='b'");
+	reply_free(r);
+}
+
 /* And what the answers made of it is not to be kept. */
 static void test_resource__goes_on_elsewhere(void **unused)
 {
@@ -552,6 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_prompt__goes_on_elsewhere),
 		cmocka_unit_test(test_prompt__learns_of_a_refusal),
+		cmocka_unit_test(test_prompt__demands_its_arguments),
 		cmocka_unit_test(test_resource__goes_on_elsewhere),
 		cmocka_unit_test(test_question__wants_its_capability),
 		cmocka_unit_test(test_state__of_another_is_refused),
