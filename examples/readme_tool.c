@@ -41,8 +41,11 @@ int main(int argc, char **argv)
 				 .input_schema = WHO, .handler = lend_access,
 				 .mode = BIDE_PERSISTENT};
 	struct bide_error err;
+	int code;
 
 	if (bide_server_add_tool(server, &tool, &err) != BIDE_OK)
 		return fprintf(stderr, "%s\n", err.text), 1;
-	return bide_main(server, argc, argv);
+	code = bide_main(server, argc, argv);
+	bide_server_free(server);
+	return code;
 }

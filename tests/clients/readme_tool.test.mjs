@@ -5,13 +5,9 @@ import { accept, connect, textOf } from "./lib/client.mjs";
 import { Scratch } from "./lib/server.mjs";
 
 const scratch = new Scratch();
-// The page has no room to free the server: that is no leak to look for.
-const env = {
-	ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ""}:detect_leaks=0` };
-const both = await scratch.examples("readme_tool", [], env);
+const both = await scratch.examples("readme_tool");
 const apart = new Scratch();
-const hurried = await apart.examples("readme_tool", ["--wait-budget", "300"],
-	env);
+const hurried = await apart.examples("readme_tool", ["--wait-budget", "300"]);
 const call = { name: "lend_access", arguments: { who: "kim" } };
 
 test("a refusal lends nothing", async () => {
