@@ -130,11 +130,9 @@ static void test_answer_at_one__resumes_at_the_other(void **state)
 	row = rig_await(r, 0, t.id, rig_has_ended);
 	assert_int_equal(row->state, STORE_COMPLETED);
 	assert_int_equal(row->claims, 2);
+	/* By whichever has a worker: the deaf one may have gone to either, as a
+	 * worker that has left its handler is not at once free. */
 	assert_int_equal(rig_events(row, "claimed"), 1);
-	for (size_t i = 0; i < row->nevents; i++)
-		if (!strcmp(row->events[i].kind, "claimed"))
-			assert_int_equal(row->events[i].instance,
-					 store_instance(r->store[1]));
 	store_task_free(row);
 	assert_int_equal(stage_read(&stage, ENTERED), 2);
 }
