@@ -5,6 +5,7 @@
 #include "server/base/clock.h"
 #include "server/base/error.h"
 #include "server/base/fault.h"
+#include "server/base/fnv.h"
 #include "server/base/log.h"
 #include "store/sqlite_store.h"
 
@@ -34,20 +35,13 @@ int migrate_latest(void)
 	return MIGRATIONS;
 }
 
-static uint64_t fnv1a(const char *s, uint64_t h)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	return h;
-}
-
 static void checksum(const char *text, char out[33])
 {
-	uint64_t a = fnv1a(text, 0xcbf29ce484222325u);
+	uint64_t a = fnv_text(FNV_BASIS, text);
 
 	/* The second one starts elsewhere, so the two do not collide alike. */
 	snprintf(out, 33, "%016llx%016llx", (unsigned long long)a,
-		 (unsigned long long)fnv1a(text, ~a));
+		 (unsigned long long)fnv_text(~a, text));
 }
 
 static enum bide_rc failed(struct sql *c, const char *path, const char *what,

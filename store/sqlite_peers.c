@@ -14,20 +14,17 @@
 #include "server/base/clock.h"
 #include "server/base/error.h"
 #include "server/base/fault.h"
+#include "server/base/fnv.h"
 #include "store/sqlite_peers_impl.h"
 
 #define LEASE_MIN_MS 30
 #define BEATS        3 /* in a lease */
 
-/* FNV-1a, 64 bits. Two tools of one hash would only ring in vain. Shared by
- * all processes on the database: frozen. */
+/* Two tools of one hash would only ring in vain. Shared by all processes on the
+ * database: frozen. */
 uint64_t peers_tool_hash(const char *tool)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *tool; tool++)
-		h = (h ^ (unsigned char)*tool) * UINT64_C(0x100000001b3);
-	return h;
+	return fnv_text(FNV_BASIS, tool);
 }
 
 /* ---- the beat ---- */

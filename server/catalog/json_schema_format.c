@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/base/ascii.h"
 #include "server/catalog/json_schema_node.h"
+#include "server/catalog/scan.h"
 #include "server/catalog/uri.h"
 #include <string.h>
 
@@ -9,18 +10,6 @@
  * elicitation "Requested Schema") assert; all others are annotations
  * (validation 7.2.1).
  */
-struct text {
-	const char *p;
-	const char *end;
-};
-
-static bool take(struct text *t, char c)
-{
-	if (t->p == t->end || *t->p != c)
-		return false;
-	t->p++;
-	return true;
-}
 
 /* Exactly @n digits, as a number within min..max. */
 static bool take_number(struct text *t, unsigned n, int min, int max, int *ret)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/catalog/json_schema_value.h"
 
+#include "server/base/fnv.h"
 #include "server/base/limits.h"
 #include <math.h>
 #include <stdio.h>
@@ -288,15 +289,6 @@ bool value_equal_json(const struct value *v, const json_t *b, size_t *steps)
 	       memcmp(json_string_value(b), v->s, v->len) == 0;
 }
 
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
-	return h;
-}
-
 static uint64_t mix(uint64_t h)
 {
 	h = (h ^ (h >> 31)) * 0x9e3779b97f4a7c15u;
@@ -310,8 +302,8 @@ static uint64_t hash_number(struct number n)
 		n.is_int = true;
 		n.i = (int64_t)n.d;
 	}
-	return n.is_int ? hash_bytes('i', &n.i, sizeof(n.i))
-			: hash_bytes('d', &n.d, sizeof(n.d));
+	return n.is_int ? fnv_bytes('i', &n.i, sizeof(n.i))
+			: fnv_bytes('d', &n.d, sizeof(n.d));
 }
 
 /* Equal values hash alike; the order of members does not count. */
@@ -331,15 +323,15 @@ static uint64_t hash_at(const json_t *v, size_t *steps, unsigned depth)
 	if (json_is_number(v))
 		return hash_number(number_of(v));
 	if (json_is_string(v))
-		return hash_bytes(h, json_string_value(v),
-				  json_string_length(v));
+		return fnv_bytes(h, json_string_value(v),
+				 json_string_length(v));
 	for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++)
 		h = mix(h ^ hash_at(json_array_get(v, i), steps, depth + 1));
 	if (!json_is_object(v))
 		return h;
 	json_object_keylen_foreach(object, key, len, member)
 	{
-		uint64_t m = hash_bytes(0, key, len);
+		uint64_t m = fnv_bytes(0, key, len);
 
 		h += mix(m ^ mix(hash_at(member, steps, depth + 1)));
 	}

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/catalog/names.h"
+#include "server/base/fnv.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define FNV_BASIS 0xcbf29ce484222325U
-#define FNV_PRIME 0x100000001b3U
-#define SLOTS     4 /* for each item that there is room for */
-
-uint64_t names_mix(uint64_t h, uint64_t value)
-{
-	return (h ^ value) * FNV_PRIME;
-}
+#define SLOTS 4 /* for each item that there is room for */
 
 uint64_t names_hash(const char *s)
 {
-	uint64_t h = FNV_BASIS;
-
-	for (; *s; s++)
-		h = names_mix(h, (unsigned char)*s);
-	return h ^ (h >> 32);
+	return fnv_fold(fnv_text(FNV_BASIS, s));
 }
 
 uint64_t names_digest(const struct names *l, uint64_t seed)
 {
-	uint64_t h = names_mix(seed, l->n);
+	uint64_t h = fnv_mix(seed, l->n);
 
 	for (size_t i = 0; i < l->n; i++)
-		h = names_mix(h, l->items[i].hash);
-	return h ^ (h >> 32);
+		h = fnv_mix(h, l->items[i].hash);
+	return fnv_fold(h);
 }
 
 static void file(struct names *l, size_t k)

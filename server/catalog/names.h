@@ -26,7 +26,6 @@ void *names_find(const struct names *l, const char *name); /* NULL: none */
 void *names_at(const struct names *l, size_t i);           /* NULL: beyond */
 /* Of the names in their order, on top of @seed. */
 uint64_t names_digest(const struct names *l, uint64_t seed);
-uint64_t names_mix(uint64_t h, uint64_t value);
 uint64_t names_hash(const char *s);
 /* @free_thing is called with each. */
 void names_fini(struct names *l, void (*free_thing)(void *));

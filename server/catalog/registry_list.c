@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pages of all lists, and the lists that templates make while serving. */
 #include "server/base/error.h"
+#include "server/base/fnv.h"
 #include "server/base/limits.h"
 #include "server/base/log.h"
 #include "server/base/utf8.h"
@@ -68,7 +69,7 @@ static uint64_t cursor_check(const struct registry *r, enum registry_list list,
 
 	if (list == REGISTRY_RESOURCES)
 		h = names_digest(&r->templates, h);
-	return names_mix(names_mix(h, p->at), names_hash(p->own));
+	return fnv_mix(fnv_mix(h, p->at), names_hash(p->own));
 }
 
 static enum bide_rc cursor_write(const struct registry *r,

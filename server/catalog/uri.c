@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/base/ascii.h"
+#include "server/catalog/scan.h"
 
 /* ---- resolving ---- */
 
@@ -177,19 +178,6 @@ bool uri_decode(char *s)
 }
 
 /* ---- syntax ---- */
-
-struct text {
-	const char *p;
-	const char *end;
-};
-
-static bool take(struct text *t, char c)
-{
-	if (t->p == t->end || *t->p != c)
-		return false;
-	t->p++;
-	return true;
-}
 
 bool uri_ipv4(const char *s, size_t len)
 {

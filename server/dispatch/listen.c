@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/fnv.h"
 #include "server/base/limits.h"
 #include "server/dispatch/listen_filter.h"
 
@@ -74,15 +75,13 @@ static void end(struct pending *p)
 /* ---- tasks ---- */
 static uint64_t mix(uint64_t h, const char *s)
 {
-	for (; s != NULL && *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	return (h ^ 0xff) * UINT64_C(1099511628211);
+	return fnv_mix(s != NULL ? fnv_text(h, s) : h, 0xff);
 }
 
 /* A row also changes by what nobody is shown: claims, progress, who waits. */
 static uint64_t shown(const struct store_task *t)
 {
-	uint64_t h = UINT64_C(14695981039346656037) ^ (uint64_t)t->ttl_ms;
+	uint64_t h = FNV_BASIS ^ (uint64_t)t->ttl_ms;
 	size_t i;
 
 	h = mix(h,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/base/error.h"
+#include "server/base/fnv.h"
 #include "server/base/jsontext.h"
 #include "server/base/log.h"
 #include "server/catalog/json_schema.h"
@@ -47,11 +48,7 @@ static void lock_kept(void)
 
 static uint64_t hash(const char *s, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325U;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3U;
-	return h ^ (h >> 32);
+	return fnv_fold(fnv_bytes(FNV_BASIS, s, len));
 }
 
 void form_unref(struct form *f)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "server/base/fnv.h"
 #include "server/base/limits.h"
 #include "server/base/utf8.h"
 #include "server/handler/call_internal.h"
@@ -36,14 +37,10 @@ bool keys_valid_step(const char *key)
 	return true;
 }
 
-/* FNV-1a; keys are the handler's own, nobody picks them to collide. */
+/* Keys are the handler's own, nobody picks them to collide. */
 static size_t hash(const char *key)
 {
-	uint64_t h = 0xcbf29ce484222325U;
-
-	for (; *key; key++)
-		h = (h ^ (unsigned char)*key) * 0x100000001b3U;
-	return (size_t)(h ^ (h >> 32));
+	return (size_t)fnv_fold(fnv_text(FNV_BASIS, key));
 }
 
 size_t keys_find(const struct bide_call *c, const struct call_index *x,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/fnv.h"
 #include "server/base/log.h"
 #include "server/base/thread.h"
 
@@ -31,11 +32,7 @@ struct topics {
 
 static uint64_t hash(const char *s)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	return h ^ h >> 32;
+	return fnv_fold(fnv_text(FNV_BASIS, s));
 }
 
 /* ---- looking ---- */
