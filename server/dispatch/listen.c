@@ -96,12 +96,13 @@ static void changed(struct wake_watcher *x, const struct store_task *t)
 {
 	struct heard *h = (struct heard *)x;
 	struct pending *p = &h->l->p;
+	uint64_t now = t != NULL ? shown(t) : h->told;
 
 	/* Also waits for the set-up to have let go of it. */
 	if (pending_closed(p))
 		return;
-	if (t != NULL && shown(t) != h->told) {
-		h->told = shown(t);
+	if (now != h->told) {
+		h->told = now;
 		p->rq->reply->task_changed(p->rq, t);
 	}
 	/* A failed one may be tried again by an operator; nothing else changes
